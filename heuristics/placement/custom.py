@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -103,17 +103,8 @@ class PlacementState:
     def problem(self) -> PlacementProblem:
         """Problem with its power model, workload and objective; tasks are the arrivals so far."""
         tasks, k = self._whole.tasks, int(self._flow.counts[ARRIVED])
-        so_far = Tasks(
-            tasks.names[:k],
-            tasks.cpu_milli[:k],
-            tasks.memory_mib[:k],
-            tasks.num_gpu[:k],
-            tasks.gpu_milli[:k],
-            tasks.gpu_specs[:k],
-            tasks.submit_s[:k],
-            np.full(k, np.inf),
-        )
-        return replace(self._whole, tasks=so_far)
+        so_far = Tasks(*(getattr(tasks, column.name)[:k] for column in fields(tasks)))
+        return replace(self._whole, tasks=replace(so_far, duration_s=np.full(k, np.inf)))
 
     @property
     def cluster(self) -> Cluster:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from optgap.models.limits import Limits
 from optgap.models.work import WORK
-from optgap.solvers.backends.highs import MOST_ITERATIONS, run_within
+from optgap.solvers.backends.highs import MOST_ITERATIONS, run_within, translate
 from optgap.solvers.backends.linear import LinearModel
 
 Floats = npt.NDArray[np.float64]
@@ -91,14 +91,7 @@ class Growing:
 
     def load(self, model: LinearModel) -> None:
         """Take a minimisation of continuous variables as it is; rows have their order."""
-        lp = self._api.HighsLp()
-        lp.num_col_, lp.num_row_, lp.offset_ = model.variables, model.rows, model.offset
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = model.cost, model.lower, model.upper
-        lp.row_lower_, lp.row_upper_ = model.row_lower, model.row_upper
-        matrix = lp.a_matrix_
-        matrix.format_ = self._api.MatrixFormat.kRowwise
-        matrix.start_, matrix.index_, matrix.value_ = model.starts, model.columns, model.values
-        self._highs.passModel(lp)
+        self._highs.passModel(translate(model))
 
     def reprice(self, column: int, cost: float) -> None:
         """Change what a column costs."""

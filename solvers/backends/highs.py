@@ -38,7 +38,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
     solver = f"HiGHS {highs.version()}"
     for name, value in _settings(model, limits, options).items():
         highs.setOptionValue(name, value)
-    highs.passModel(_translate(model, highspy))
+    highs.passModel(translate(model))
     if options.start is not None:
         start = highspy.HighsSolution()
         start.col_value = [float(value) for value in options.start]
@@ -124,7 +124,10 @@ def _settings(model: LinearModel, limits: Limits, options: Options) -> dict[str,
     return settings
 
 
-def _translate(model: LinearModel, highspy: Any) -> Any:
+def translate(model: LinearModel) -> Any:
+    """Return the model as HiGHS takes it."""
+    import highspy
+
     lp = highspy.HighsLp()
     lp.num_col_ = model.variables
     lp.num_row_ = model.rows

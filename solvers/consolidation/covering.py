@@ -22,14 +22,15 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
+from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.consolidation.bounds import server_limit
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import Column, FloatArray, Placement
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, Column, FloatArray, Placement
 from optgap.solvers.consolidation.outcome import Bound, Incumbent
 
-SAFETY = 1e-7
-"""Relative error of the solver's bound, whose reduced costs may be off by as much, in W."""
+TOLERANCE = 1e-10
+"""The solver's own, on costs relative to that of the dearest GPU."""
 
 
 class CoverAnswer(NamedTuple):
@@ -66,13 +67,13 @@ def solve_covering(
     sets = [_sets(instance, k, DEFAULT.exact.cover_columns // len(rows)) for k in range(kinds)]
     if sum(map(len, sets)) * len(rows) > DEFAULT.exact.cover_columns:
         return None
-    builder, uses = LinearBuilder(), list[_Use]()
+    builder, uses, unit = LinearBuilder(), list[_Use](), float(instance.least_watts.max())
     cover: list[list[tuple[int, float]]] = [[] for _ in range(instance.tasks)]
     inside: list[list[list[tuple[int, float]]]]
     inside = [[[] for _ in rows] for _ in range(instance.tasks)]
     awake = []
     for i, servers in enumerate(rows):
-        static = float(instance.server_w[servers[0]])
+        static = float(instance.server_w[servers[0]]) / unit
         awake.append(builder.variable(upper=float(len(servers)), cost=static, integer=True))
         gpus = np.flatnonzero(np.isin(instance.gpu_server, servers))
         for k in np.unique(instance.gpu_kind[gpus]).tolist():
@@ -80,7 +81,7 @@ def solve_covering(
             first = len(uses)
             for tasks in sets[k]:
                 most = min(len(own), int(instance.width[list(tasks)].min()))
-                cost = instance.cost(own[0], list(tasks))
+                cost = instance.cost(own[0], list(tasks)) / unit
                 uses.append(_Use(builder.variable(0.0, most, cost, integer=True), own, tasks))
                 for ell in tasks:
                     cover[ell].append((uses[-1].column, 1.0))
@@ -89,7 +90,9 @@ def solve_covering(
             here = [(use.column, 1.0) for use in uses[first:]]
             builder.row([*here, (awake[i], each)], upper=0.0)
     homes: dict[tuple[int, int], int] = {}
-    artificial = builder.variable(upper=float(found), cost=known if found else 0.0, integer=True)
+    artificial = builder.variable(
+        upper=float(found), cost=known / unit if found else 0.0, integer=True
+    )
     for ell, v in enumerate(instance.width.tolist()):
         builder.row([*cover[ell], (artificial, float(v))], lower=float(v))
         if instance.gang and v > 1:
@@ -103,10 +106,19 @@ def solve_covering(
     model = builder.build()
     start = np.zeros(model.variables)
     start[artificial] = 1.0
-    answer = solve(model, backend="highs", limits=limits, seed=seed, start=start if found else None)
+    answer = solve(
+        model,
+        backend="highs",
+        limits=limits,
+        seed=seed,
+        start=start if found else None,
+        tolerance=TOLERANCE,
+    )
     if answer.values is not None and not answer.values[artificial]:
         incumbent.offer(_placed(instance, uses, homes, answer.values))
-    watts = 0.0 if answer.bound is None else answer.bound * (1 - SAFETY)
+    watts = 0.0
+    if answer.bound is not None:
+        watts = (answer.bound - solver_slack(model, TOLERANCE)) * unit * (1 - BOUND_SAFETY)
     # servers beyond those of the program, and placements no better than the incumbent, are left out
     bound = bound.raised(min(watts, known), f"sets of tasks that fit a GPU, {answer.solver}")
     infeasible = answer.status is Status.INFEASIBLE and not found

@@ -4,8 +4,8 @@
 2. better placements, filled GPU by GPU (`large_scale`);
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`);
-4. elsewhere the integer program over all sets of tasks that fit a GPU (`covering`), then iterated
-   greedy; where there are too many sets, the bound by `bounding.column_bound`.
+4. elsewhere iterated greedy, the bound by `bounding.column_bound`, and unless there are too many
+   the integer program over all sets of tasks that fit a GPU (`covering`).
 """
 
 from __future__ import annotations
@@ -96,14 +96,7 @@ class Exact:
         if self.by_counts and self.incumbent.placement is not None:
             self._branch()
             return self._outcome()
-        answer = solve_covering(self.incumbent, self.bound, self._part(0.75), self.seed)
-        if answer is not None:
-            if answer.infeasible:
-                return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-            self.bound = answer.bound
-        if not self.done:
-            improve(self.incumbent, self._part(0.5), self.bound.watts, self.rng)
-        return self._outcome(answer.termination) if answer else self._too_large()
+        return self._without_tree()
 
     def _outcome(self, termination: Termination = Termination.COMPLETED) -> Outcome:
         return outcome(self.incumbent, self.bound, self.limits.stop or termination)
@@ -124,13 +117,21 @@ class Exact:
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
             more = not self.done and (tree.open or tree.reopen())
 
-    def _too_large(self) -> Outcome:
-        """Bound the power without a proof."""
+    def _without_tree(self) -> Outcome:
+        """Better placement and bound, and solve the covering program if it is not too large."""
+        floor = self.bound
+        improve(self.incumbent, self._part(0.25), floor.watts, self.rng)
         if not self.done and self.instance.tasks <= DEFAULT.bounds.column_tasks:
             contents = self.incumbent.contents if self.instance.identical_servers else []
-            watts = column_bound(self.instance, contents, self.limits)
-            self.bound = self.bound.raised(watts, BY_COLUMNS)
-        found = self._outcome()
-        if found.status is Status.OPTIMAL:
-            return found
-        return replace(found, message="not proven: too many sets of tasks fit a GPU")
+            watts = column_bound(self.instance, contents, self._part(0.4))
+            self.bound = floor.raised(watts, BY_COLUMNS)
+        if self.done:
+            return self._outcome()
+        answer = solve_covering(self.incumbent, floor, self.limits, self.seed)
+        if answer is None:
+            found = self._outcome()
+            return replace(found, message="not proven: too many sets of tasks fit a GPU")
+        if answer.infeasible:
+            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
+        self.bound = self.bound.raised(answer.bound.watts, answer.bound.by)
+        return self._outcome(answer.termination)

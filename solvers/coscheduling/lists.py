@@ -15,8 +15,6 @@ from optgap.solvers.engines.annealing import walk
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
-Listed = tuple[list[int], list[Start]]
-"""An order of jobs and its schedule."""
 MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
 """Largest number of moves of simulated annealing, and of moves times jobs."""
 HEATS = 1 / 10, 1 / 300
@@ -125,24 +123,21 @@ def annealed(
     ranked = sorted(starts, key=lambda item: (item[2], item[0]))
     order = [job for job, _, _ in ranked if job not in held]
     value = value_of(problem, starts)
-    if value <= enough or len(order) < 2:
-        return list(starts)
 
-    def neighbour(state: Listed) -> tuple[Listed, float]:
-        other = state[0].copy()
+    def neighbour(order: list[int]) -> tuple[list[int], float]:
+        other = order.copy()
         i, j = (int(x) for x in rng.integers(len(other), size=2))
         if rng.random() < 0.5:
             other[i], other[j] = other[j], other[i]
         else:
             other.insert(j, other.pop(i))
         limits.spend(WORK.coscheduling_start * len(problem))
-        found = greedy(problem, counts, [*first, *other])
-        return (other, found), value_of(problem, found)
+        return other, value_of(problem, greedy(problem, counts, [*first, *other]))
 
     moves = round(limits.effort * min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem)))
     heats = HEATS[0] * (value - enough), HEATS[1] * (value - enough)
-    begun = (order, list(starts))
-    best, _ = walk(
-        begun, value, neighbour, limits, tries=moves, heats=heats, rng=rng, enough=enough
-    )
-    return best[1]
+    best, least = walk(
+        order, value, neighbour, limits,
+        tries=moves if len(order) > 1 else 0, heats=heats, rng=rng, enough=enough,
+    )  # fmt: skip
+    return greedy(problem, counts, [*first, *best]) if least < value else list(starts)

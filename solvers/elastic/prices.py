@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class PricesTuning:
 
     Parameters
     ----------
-    values: of an iteration, tried per class; fine: how many times as many in the end.
+    values: of an iteration, tried per class.
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
     rounds: of an ascent, fewer where they take more than `work` units; `rounds_charged` with
         restarts charged, after that, for `few`.
@@ -41,7 +40,6 @@ class PricesTuning:
     """
 
     values: int = 64
-    fine: int = 4
     pieces: int = 8
     fewest_pieces: int = 160
     most_pieces: int = 480
@@ -88,25 +86,18 @@ class Market:
         if math.isfinite(setting.limit):
             self.offered.append(max(setting.limit, 1e-9) * length)
 
-    def evaluate(self, prices: Floats, per: int = TUNING.values) -> Priced:
+    def evaluate(self, prices: Floats) -> Priced:
         """Return the bound, how much more is bought than offered, relative, and the worth."""
-        self.limits.spend(self.setting.work(per))
+        self.limits.spend(self.setting.work(TUNING.values))
         pieces = len(self.setting.edges) - 1
         power = np.zeros(pieces)
         if len(self.offered) > 1:
             power = prices[pieces:] / max(self.setting.limit, 1e-9)
-        seen = evaluate(self.setting, prices[:pieces] / self.setting.capacity, power, per)
+        gpu = prices[:pieces] / self.setting.capacity
+        seen = evaluate(self.setting, gpu, power, TUNING.values)
         bought = zip((seen.gpu_s, seen.joules), self.offered, strict=False)
         slope = np.concatenate([taken / offered - 1 for taken, offered in bought])
         return Priced(seen.bound, slope, seen.worth)
-
-    def best(self, prices: Floats, rounds: int, **given: Any) -> Ascended:
-        """Return the best prices of an ascent, evaluated with many values of an iteration."""
-        found = ascend(self.evaluate, prices, self.limits, rounds=rounds, **given)
-        fine = self.evaluate(found.prices, TUNING.fine * TUNING.values)
-        if fine.bound <= found.bound:
-            return found
-        return found._replace(bound=fine.bound, kept=fine.kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +130,20 @@ def bounded(
     def tell(bound: float) -> None:
         limits.progress("prices", None, (bound - submitted) / size)
 
+    def climb(allowed: Limits, prices: Floats, rounds: int, charged: bool) -> Ascended:
+        market = Market(Setting.of(problem, edges, charged), allowed)
+        return ascend(market.evaluate, prices, allowed, rounds=rounds, work=work, tell=tell)
+
     best, worth, stopped = -math.inf, problem.least_jct_s, limits.stop
     if stopped is None:
         edges, prices = first_prices(problem, many, ends_s)
         charged, few = not problem.overhead.free, size <= tuned.few
         part = limits.within((tuned.free_share if charged else 1.0) * limits.remaining)
-        found = Market(Setting.of(problem, edges), part).best(prices, turns, work=work, tell=tell)
+        found = climb(part, prices, turns, False)
         stopped = found.stopped
         if charged and (few or limits.stop is None):  # few are charged even when time is up
-            market = Market(Setting.of(problem, edges, charged=True), limits)
             most = max(1, round(tuned.rounds_charged * limits.effort)) if few else 0
-            more = market.best(found.prices, min(turns, most), work=work, tell=tell)
+            more = climb(limits, found.prices, min(turns, most), True)
             found = max(found, more, key=lambda ascended: ascended.bound)
         stopped = stopped or limits.stop
         best, worth = outwards([found.bound, -submitted]) / size, found.kept

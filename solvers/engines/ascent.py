@@ -10,7 +10,7 @@ that it has seen (AdaGrad: Duchi, Hazan and Singer 2011).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,6 @@ def ascend(
     rounds: int,
     scale: float | None = None,
     work: float = math.inf,
-    lengths: Sequence[float] = LENGTHS,
     tell: Callable[[float], None] = lambda bound: None,
 ) -> Ascended:
     """Return the best bound of an ascent from some prices, which are evaluated in any case.
@@ -72,7 +71,7 @@ def ascend(
     ----------
     evaluate: the bound at given prices; it counts its own work.
     rounds: steps at most; fewer where `work`, or what the limits leave, is not enough.
-    scale: what lengths are relative to; None for the highest price.
+    scale: what `LENGTHS` are relative to; None for the highest price.
     work: units that the ascent may take, about.
     tell: called before each step with the best bound so far.
     """
@@ -80,14 +79,14 @@ def ascend(
     best, at, done = evaluate(prices), prices, 0
     cost = limits.spent - begun
     unit = float(prices.max()) if scale is None else scale
-    for k, length in enumerate(lengths):
+    for k, length in enumerate(LENGTHS):
         left = allowed - (limits.spent - begun)
         turns: float = rounds - done
         if cost > 0:
             turns = min(turns, max(0.0, left) / cost)
         now, prices = best, at
         seen, recent = np.full(len(prices), NEVER_SEEN), np.zeros(len(prices))
-        for _ in range(int(turns / (len(lengths) - k))):
+        for _ in range(int(turns / (len(LENGTHS) - k))):
             stopped = limits.stop
             if stopped is not None:
                 return Ascended(best.bound, at, best.kept, stopped)

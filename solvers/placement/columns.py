@@ -281,7 +281,6 @@ class ColumnGeneration:
         limits: Limits,
         *,
         tolerance: float,
-        smooth: bool = True,
         most_rounds: int = 400,
         patience: int = 0,
     ) -> None:
@@ -297,7 +296,8 @@ class ColumnGeneration:
         self._up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
         found = generate(
             self, limits, bound=self.lower, duals=self.best, patience=patience, rounds=most_rounds,
-            smooth=Prices.towards if smooth else unsmoothed,
+            # units are counted in too few rounds for smoothed prices to get there
+            smooth=Prices.towards if self.counted is None else unsmoothed,
             tell=lambda value, bound: limits.progress(
                 "columns", self.aggregate.base + value, self.with_idle(bound)
             ),

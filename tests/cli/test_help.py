@@ -46,7 +46,7 @@ def test_the_commands_and_their_options_are_few() -> None:
         for option in load_command(name).params
         if option.param_type_name == "option"
     ]
-    assert len(options) <= 110
+    assert len(options) <= 108
 
 
 @pytest.mark.parametrize("option", [("--seed", "3"), ("--time-limit=5",), ("-v",)])

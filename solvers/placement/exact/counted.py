@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
 from optgap.solvers.placement.aggregate import fragment
-from optgap.solvers.placement.exact.fill import Fill, Filling, Terms
+from optgap.solvers.placement.exact.fill import Filling, Terms
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
 
 
@@ -68,7 +68,6 @@ class CountedModel:
     def __init__(self, counted: Counted, units: Sequence[Unit]) -> None:
         self.counted = counted
         self.units = list(units)
-        self.fill = Fill(counted.sizes)
         self.builder = LinearBuilder("max" if counted.accepting else "min")
         self.columns = [UnitColumns() for _ in self.units]
         for u in range(len(self.units)):
@@ -115,7 +114,7 @@ class CountedModel:
                 shared[task.gpu_milli].append((x, -1.0))
             elif task.num_gpu:
                 whole.append((x, float(task.num_gpu)))
-        columns.filling = self.fill.add(builder, gpus, shared)
+        columns.filling = Filling(counted.sizes, builder, gpus, shared)
         columns.idle = builder.variable(0, gpus, integer=True)
         used: Terms = [(column, 1.0) for column, _left in columns.filling.ends]
         builder.row([*whole, *used, (columns.idle, 1.0)], gpus, gpus)

@@ -30,53 +30,49 @@ class Sizes:
     count: tuple[int, ...]
     exact: bool
 
-
-@dataclass(frozen=True, slots=True)
-class Fill:
-    """One column per (size, fill level before it), and one per level that a GPU ends at."""
-
-    sizes: Sizes
-
-    def add(self, builder: LinearBuilder, gpus: int, shared: dict[int, Terms]) -> Filling:
-        """Add the columns of a unit with so many GPUs; `shared` holds −tasks by size."""
-        arcs = {
-            (i, level): builder.variable(0, min(gpus, self.sizes.count[i]), integer=True)
-            for i, level in self._arcs(shared)
-        }
-        flow: dict[int, Terms] = defaultdict(list)
-        for (i, level), column in arcs.items():
-            flow[level].append((column, -1.0))
-            flow[level + self.sizes.milli[i]].append((column, 1.0))
-        ends = {level: builder.variable(0, gpus, integer=True) for level in sorted(flow) if level}
-        for level, column in ends.items():
-            builder.row([*flow[level], (column, -1.0)], 0, 0)
-        for i, milli in enumerate(self.sizes.milli):
-            if shared[milli]:
-                terms = [(column, 1.0) for (j, _level), column in arcs.items() if j == i]
-                builder.row([*terms, *shared[milli]], 0, 0 if self.sizes.exact else np.inf)
-        return Filling(self, arcs, ends)
-
-    def _arcs(self, shared: dict[int, Terms]) -> list[tuple[int, int]]:
+    def arcs(self, shared: dict[int, Terms]) -> list[tuple[int, int]]:
         """Return (size, level before it), as far as levels are reached by larger sizes first."""
         arcs: set[tuple[int, int]] = set()
         levels = {0}
-        for i, milli in enumerate(self.sizes.milli):
+        for i, milli in enumerate(self.milli):
             if not shared[milli]:
                 continue
             for start in sorted(levels):
-                steps = range(start, 1001 - milli, milli)[: self.sizes.count[i]]
+                steps = range(start, 1001 - milli, milli)[: self.count[i]]
                 arcs |= {(i, level) for level in steps}
                 levels |= {level + milli for level in steps}
         return sorted(arcs)
 
 
-@dataclass(frozen=True, slots=True)
 class Filling:
-    """The columns of one unit that fill its shared GPUs."""
+    """The columns of one unit that fill its shared GPUs.
 
-    fill: Fill
-    arcs: dict[tuple[int, int], int]
-    levels: dict[int, int]
+    Attributes
+    ----------
+    arcs: column by size and the fill level before it. levels: column by the level that a GPU ends
+        at.
+    """
+
+    def __init__(
+        self, sizes: Sizes, builder: LinearBuilder, gpus: int, shared: dict[int, Terms]
+    ) -> None:
+        """Add the columns of a unit with so many GPUs; `shared` holds −tasks by size."""
+        self.sizes = sizes
+        self.arcs = {
+            (i, level): builder.variable(0, min(gpus, sizes.count[i]), integer=True)
+            for i, level in sizes.arcs(shared)
+        }
+        flow: dict[int, Terms] = defaultdict(list)
+        for (i, level), column in self.arcs.items():
+            flow[level].append((column, -1.0))
+            flow[level + sizes.milli[i]].append((column, 1.0))
+        self.levels = {n: builder.variable(0, gpus, integer=True) for n in sorted(flow) if n}
+        for level, column in self.levels.items():
+            builder.row([*flow[level], (column, -1.0)], 0, 0)
+        for i, milli in enumerate(sizes.milli):
+            if shared[milli]:
+                terms = [(column, 1.0) for (j, _level), column in self.arcs.items() if j == i]
+                builder.row([*terms, *shared[milli]], 0, 0 if sizes.exact else np.inf)
 
     @property
     def ends(self) -> list[tuple[int, int]]:
@@ -94,10 +90,10 @@ class Filling:
                 while level:  # walk one unit of flow back to the empty GPU
                     i, level = next(
                         (i, level - milli)
-                        for i, milli in enumerate(self.fill.sizes.milli)
+                        for i, milli in enumerate(self.sizes.milli)
                         if left.get((i, level - milli), 0) > 0
                     )
                     left[i, level] -= 1
-                    slots.append(self.fill.sizes.milli[i])
+                    slots.append(self.sizes.milli[i])
                 gpus.append(slots)
         return gpus

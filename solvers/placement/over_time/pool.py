@@ -144,8 +144,7 @@ class Counting:
             generation = self.generations[counted]
             generation.change_demand(demand, limits, self.pools[counted].prices)
             unit_milli = cpu_units(generation.aggregate, units)
-            # so few rounds are too few for smoothed prices to get there
-            generation.run(unit_milli, limits, tolerance=0.0, smooth=False, most_rounds=ROUNDS)
+            generation.run(unit_milli, limits, tolerance=0.0, most_rounds=ROUNDS)
             if generation.best is not None and generation.best not in self.pools[counted].prices:
                 self._add(counted, generation.best)
 

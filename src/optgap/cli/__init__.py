@@ -240,7 +240,17 @@ def version(given: list[str]) -> int:
         raise InputError("--version", "", " ".join(given), "nothing, or --json FILE")
     out = Output((given[1:] or ["-"])[0] if given else None)
     block = versions()
-    rows = [(row, available(row.name)) for row in backends()]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": row.name,
+            "title": row.title,
+            "versions": dict(row.versions),
+            "usable": not reason,
+            "reason": reason,
+        }
+        for row in backends()
+        for reason in [available(row.name)]
+    ]
     out.line(f"optgap {block['optgap']}\n")
     out.pairs([pair for pair in block.items() if pair[0] != "optgap"])
     out.line()
@@ -248,29 +258,14 @@ def version(given: list[str]) -> int:
         ("back end", "versions", "usable"),
         [
             (
-                row.title,
-                ", ".join(f"{name} {found}" for name, found in row.versions.items()),
-                f"no: {reason}" if reason else "yes",
+                row["title"],
+                ", ".join(f"{name} {found}" for name, found in row["versions"].items()),
+                f"no: {row['reason']}" if row["reason"] else "yes",
             )
-            for row, reason in rows
+            for row in rows
         ],
     )
-    out.document(
-        {
-            "schema": "optgap.versions/1",
-            "versions": block,
-            "backends": [
-                {
-                    "name": row.name,
-                    "title": row.title,
-                    "versions": dict(row.versions),
-                    "usable": not reason,
-                    "reason": reason,
-                }
-                for row, reason in rows
-            ],
-        }
-    )
+    out.document({"schema": "optgap.versions/1", "versions": block, "backends": rows})
     return DONE
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from optgap.cli import CALL
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, Said, one_of
 from optgap.registry import FAMILIES, family, file_options
@@ -68,15 +67,14 @@ def command(
         problem = fitted(from_preset(spec.name, preset, given, seed), models, seed)
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
-    if not CALL.get().quiet and target != "-" and output != "-":
-        told = [part for part in problem.origin.split("; ") if part.startswith(NOTES)]
-        told += [fit.described for fit in problem.fits]
-        out = Output(None)
-        out.line(filled([str(problem)]))
-        if told:
-            out.line(filled([f"  {line}" for line in told], indent="    "))
-        out.wrote(*dict.fromkeys((output, target)))
-        out.following("compare", target, why="every policy's gap")
+    told = [part for part in problem.origin.split("; ") if part.startswith(NOTES)]
+    told += [fit.described for fit in problem.fits]
+    out = Output(None, silent="-" in (output, target))
+    out.line(filled([str(problem)]))
+    if told:
+        out.line(filled([f"  {line}" for line in told], indent="    "))
+    out.wrote(*dict.fromkeys((output, target)))
+    out.following("compare", target, why="every policy's gap")
     return 0
 
 

@@ -17,15 +17,8 @@ from optgap.registry import REPEATABLE
 
 
 def positive(value: float | None) -> float | None:
-    """Refuse a time limit that is no positive, finite number."""
+    """Refuse a time limit or a factor that is no positive, finite number."""
     if value is not None and not (0 < value < math.inf):
-        raise typer.BadParameter("expected a positive number of seconds")
-    return value
-
-
-def positive_factor(value: float) -> float:
-    """Refuse a factor that is no positive, finite number."""
-    if not (0 < value < math.inf):
         raise typer.BadParameter("expected a positive number")
     return value
 
@@ -62,7 +55,7 @@ Effort = Annotated[
     typer.Option(
         "--effort",
         metavar="FACTOR",
-        callback=positive_factor,
+        callback=positive,
         help="multiply every budget of work: 4 for better bounds, 0.2 for a quick answer",
     ),
 ]

@@ -493,7 +493,8 @@ def _planned(
     if works + dear <= share:
         return plan, None, remarks
     spec = family(central.family)
-    other = [spec.auto_bound(_problem(central)), *(
+    problem: Any = central.rows[0].result.problem
+    other = [spec.auto_bound(problem), *(
         entry.name for entry in spec.methods.values() if entry.kind == "bound"
     )]  # fmt: skip
     least = works + dear
@@ -518,12 +519,6 @@ def _planned(
         f"no intervals: {draws} draws take {draws * least:.3g} units; --effort {more} draws them"
     )
     return None, None, remarks
-
-
-def _problem(comparison: Comparison) -> Problem:
-    """Return the problem of a comparison."""
-    problem: Problem = comparison.rows[0].result.problem  # type: ignore[assignment]
-    return problem
 
 
 def _drawn_problems(
