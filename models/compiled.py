@@ -29,7 +29,7 @@ class Interpreted:
 
     Parameters
     ----------
-    placement_cells: nodes times tasks; compiling takes 6 s.
+    placement_cells: nodes times tasks; compiling takes 5 s.
     consolidation_cells: tasks times GPUs; compiling takes 1 s.
     elastic_jobs: jobs; compiling takes 8 s.
     queueing_jobs: jobs; compiling takes 18 s.

@@ -15,7 +15,7 @@
         generation        the linear program of a node, for `engines.column_generation`
     branch_and_price/
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
-        tree              what `engines.best_first` expands; the base class of a primal heuristic
+        tree              what `engines.best_first` expands, and turns of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
     primal/               WHERE THE INCUMBENT COMES FROM, called by `exact`
         construction      greedy, in orders by power and size

@@ -105,15 +105,12 @@ class TreeParams:
         Work of one turn of the heuristic, per 100 tasks. Default 2.5.
     heuristic_share
         Share of the tree's work that the heuristic has. Default 0.5.
-    dives
-        Number of dives to a vector of integer counts that the tree has come to. Default 3.
     """
 
     tasks: int = 600
     patience_growth: float = 3.0
     heuristic_units: float = 2.5
     heuristic_share: float = 0.5
-    dives: int = 3
 
 
 @dataclass(frozen=True)

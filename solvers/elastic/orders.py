@@ -118,9 +118,9 @@ class Program:
     ----------
     model: first the columns, then shares of work left undone.
     interval: (X,) of each column; joint: (X, J) its configurations, −1 for none.
-    gap, done, started, begun: the first row of each kind after those of the jobs' work: what
+    gap, done, started: the first row of each kind after those of the jobs' work: what
         follows each submission but the last; completions after the prefix, by number; and where
-        starts are charged those of a job on a count, and of all by number of completions.
+        starts are charged those of a job on a count.
     pay: (Z,) of configurations: what of a start on its count each makes up for, or needs.
     never: (Z,) those of counts that are decided not to be used.
     """
@@ -131,7 +131,6 @@ class Program:
     gap: int
     done: int
     started: int
-    begun: int
     pay: Floats
     never: np.ndarray
 
@@ -246,7 +245,7 @@ class Orders:
     def _values(self, duals: Floats) -> list[list[Floats]]:
         """Return, by interval and job, the worth of time by configuration, rounded up, (Z,)."""
         program, charged = self.program, self.tables.charged
-        # so many completed, by each of the last rows
+        # so many completed, by each row after the prefix
         ends = np.arange(len(self.gone) + 1, self.size)
         open_ = ~np.isin(self.job, self.gone)
         terms = [duals[self.job] * self.rate]
@@ -257,9 +256,6 @@ class Orders:
             later = ends > completed  # the rows that count the interval
             done = float(duals[program.done : program.started][later].sum())
             own = [*terms, np.where(open_, done * self.rate, 0.0)]
-            if charged:
-                begun = float(duals[program.begun :][later].sum())
-                own.append(np.where(open_, begun * self.starts, 0.0))
             value = sum(own) + (8 + self.size) * EPS * sum(map(np.abs, own))
             value = np.where(program.never, 0.0, value)
             found[completed] = np.split(value, self.begin[1:-1])
@@ -302,12 +298,11 @@ class Orders:
         x, job = np.nonzero(joint >= 0)
         z = self.begin[job] + joint[x, job]
         undone = len(joint) + np.arange(size)
-        ends = np.arange(len(gone) + 1, size)  # so many completed, by each of the last rows
+        ends = np.arange(len(gone) + 1, size)  # so many completed, by each row
         at_gap = size
         at_done = at_gap + size - 1
         at_started = at_done + len(ends)
-        at_begun = at_started + int(self.first[-1])
-        rows = at_begun + len(ends) * charged
+        rows = at_started + int(self.first[-1])
         of_parts = np.array([(part.cost, part.gap, part.completed) for part in parts])
         cost, gap, completed = of_parts[interval].T
         inner = np.flatnonzero(gap < size - 1)
@@ -320,12 +315,10 @@ class Orders:
         left = undone[open_]
         for k, end in enumerate(ends.tolist()):
             counted = (completed[x] < end) & open_[job]
-            kinds = ((at_done + k, self.rate), (at_begun + k, self.starts))
-            for row, table in kinds[: 1 + charged]:
-                together = np.bincount(x[counted], table[z[counted]], len(joint))
-                own = np.flatnonzero(together)
-                blocks.append((np.full(len(own), row), own, together[own]))
-                blocks.append((np.full(len(left), row), left, np.ones(len(left))))
+            together = np.bincount(x[counted], self.rate[z[counted]], len(joint))
+            own = np.flatnonzero(together)
+            blocks.append((np.full(len(own), at_done + k), own, together[own]))
+            blocks.append((np.full(len(left), at_done + k), left, np.ones(len(left))))
         lower = np.zeros(rows)
         lower[:size], lower[at_gap:at_done] = 1.0, self.gap
         lower[at_done:at_started] = ends - len(gone)
@@ -336,13 +329,12 @@ class Orders:
             # work left undone makes up for a whole start, too
             blocks.append((at_started + at, late, np.ones(len(at))))
             lower[at_started + at] = 1.0
-            lower[at_begun:] = ends - len(gone)
         upper = np.full(rows, math.inf)
         upper[:at_done] = lower[:at_done]
         cost = np.append(cost, np.full(size, self.undone))
         most = np.append(np.full(len(joint), math.inf), np.ones(size))
         model = linear_model(blocks, cost, most, lower=lower, upper=upper)
-        return Program(model, interval, joint, at_gap, at_done, at_started, at_begun, pay, never)
+        return Program(model, interval, joint, at_gap, at_done, at_started, pay, never)
 
     def _unpaid(self, values: Floats) -> Use | None:
         """Return the job and the count whose start is paid for least by the program's solution."""

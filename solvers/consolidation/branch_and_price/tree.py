@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -38,18 +38,6 @@ from optgap.solvers.engines.best_first import BestFirst
 BY_TREE = "columns, branched on counts of GPUs and on servers"
 
 
-class PrimalHeuristic:
-    """Looks for placements; the tree calls it between nodes and at integer counts."""
-
-    def improve(self, tree: Tree, limits: Limits) -> None:
-        """Look for any better placement; columns that are fixed are freed again."""
-        raise NotImplementedError
-
-    def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
-        """Look for a placement with these counts, which a node's linear program has, if at all."""
-        raise NotImplementedError
-
-
 class Tree:
     """Branch-and-price for identical GPUs and servers, where counts by level fix the power.
 
@@ -57,7 +45,8 @@ class Tree:
     ----------
     counts: (Q,) lower bounds on the GPUs of each level or more.
     incumbent: only better placements are looked for, and offered to it.
-    heuristic: has turns between nodes, and is called at integer counts that no proof rules out.
+    heuristic: looks for better placements in turns between nodes; columns that it fixes are freed
+        again.
 
     Attributes
     ----------
@@ -73,7 +62,7 @@ class Tree:
         counts: Counts,
         incumbent: Incumbent,
         *,
-        heuristic: PrimalHeuristic | None = None,
+        heuristic: Callable[[Tree, Limits], None] | None = None,
         seed: int = 0,
     ) -> None:
         self.instance, self.levels, self.incumbent = instance, levels, incumbent
@@ -119,10 +108,6 @@ class Tree:
         """The node of the least bound that is not done."""
         return self.search.best or self.root
 
-    def realised(self, counts: Counts) -> bool:
-        """Tell whether the incumbent's power is at most that of the counts."""
-        return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
-
     def run(self, limits: Limits) -> float:
         """Expand open nodes until none is left or the limits end: the bound, W.
 
@@ -151,7 +136,7 @@ class Tree:
         if not (self.heuristic and self.nodes and due):
             return False
         units = DEFAULT.tree.heuristic_units * self.instance.tasks / 100
-        self.heuristic.improve(self, turn(limits, units))
+        self.heuristic(self, turn(limits, units))
         self._heuristic_work += limits.spent - before
         return True
 
@@ -202,8 +187,6 @@ class Tree:
         if self._infeasible(node.assignment, counts):
             largest = self.feasibility.dominating(counts) or counts
             return self._children(node, counts, split_beyond(node.box, largest))
-        if self.heuristic is not None and not rest and not self.realised(counts):
-            self.heuristic.realise(self, node, counts, self.limits)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self.search.prune(node.bound)
         elif self.limits.stop is not None:  # the limits ended in between: ask again

@@ -11,16 +11,13 @@ import math
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
+from optgap.solvers.consolidation.branch_and_price.branching import unassigned
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
-from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
+from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
-from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.numerics import (
-    SLACK_W,
     CountBox,
-    Counts,
     FloatArray,
     IntArray,
 )
@@ -35,21 +32,13 @@ UNCLEAR = 0.05
 """Share below which no server is drawn; the widest task opens the next server instead."""
 
 
-class Diving(PrimalHeuristic):
-    """Dives to integer counts, and dives from the root and from the best node in turn."""
+class Diving:
+    """Dives from the root and from the best node in turn."""
 
     def __init__(self) -> None:
         self.dives = 0
 
-    def realise(self, tree: Tree, node: Node, counts: Counts, limits: Limits) -> None:
-        """Dive to the counts a few times, randomised after the first dive."""
-        box, most = CountBox.up_to(counts), tree.generation.master.watts(counts) + SLACK_W
-        for _ in range(DEFAULT.tree.dives):
-            if not tree.realised(counts) and limits.stop is None:
-                self._place(tree, box, node.assignment, most=most, limits=limits)
-                self.dives += 1
-
-    def improve(self, tree: Tree, limits: Limits) -> None:
+    def __call__(self, tree: Tree, limits: Limits) -> None:
         """Assign all tasks, then dive on columns."""
         best, root = tree.best, tree.root
         start = best if self.dives % 2 else root
@@ -58,19 +47,14 @@ class Diving(PrimalHeuristic):
         most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
         box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
         assignment = self._assign(tree, box, start.assignment, limits)
-        self.dives += 1
-        if assignment is not None:
-            cutoff = tree.incumbent.cutoff
-            self._place(tree, box, assignment, most=cutoff, limits=limits)
-
-    def _place(
-        self, tree: Tree, box: CountBox, assignment: IntArray, *, most: float, limits: Limits
-    ) -> None:
-        """Dive on columns under an assignment, for a placement of at most `most` W."""
         rng = tree.rng if self.dives else None
-        usage = dive(tree.generation, box, most, limits, rng=rng, assignment=assignment)
+        self.dives += 1
+        if assignment is None:
+            return
+        generation, cutoff = tree.generation, tree.incumbent.cutoff
+        usage = dive(generation, box, cutoff, limits, rng=rng, assignment=assignment)
         if usage is not None:
-            tree.incumbent.offer(pack_usage(tree.generation.master, usage))
+            tree.incumbent.offer(pack_usage(generation.master, usage))
 
     def _assign(
         self, tree: Tree, box: CountBox, assignment: IntArray, limits: Limits

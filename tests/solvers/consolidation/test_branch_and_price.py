@@ -336,8 +336,7 @@ def test_dives_better_a_first_placement_by_one_that_the_referee_takes(
     made = Diving()
     for _ in range(12):
         if tree.incumbent.watts == before:
-            made.improve(tree, Limits(10.0))
-            made.realise(tree, tree.root, tree.root.rounded, Limits(0.2))
+            made(tree, Limits(10.0))
     assert tree.incumbent.watts < before
     agrees(problem, tree.incumbent)
     tree.generation.master.set_box(tree.root.box)
