@@ -120,8 +120,7 @@ def bounded(
     ends_s: Floats | None = None,
 ) -> Bounded:
     """Return the best bound of prices from one machine's, or a schedule's, completions."""
-    size = len(problem)
-    tuned = TUNING
+    size, tuned = len(problem), TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
     turns = max(1, round((rounds or tuned.rounds) * limits.effort))
     work = math.inf if rounds else tuned.work * limits.effort

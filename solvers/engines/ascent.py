@@ -99,4 +99,7 @@ def ascend(
             cost, done = limits.spent - before, done + 1
             if now.bound > best.bound:
                 best, at = now, prices
+    if done < rounds and allowed < work:  # fewer rounds, to fit what the limits left
+        limits.note(Termination.WORK_LIMIT)
+        return Ascended(best.bound, at, best.kept, Termination.WORK_LIMIT)
     return Ascended(best.bound, at, best.kept, limits.stop)

@@ -24,7 +24,7 @@ from optgap.models.result import Outcome, Termination
 from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
 from optgap.solvers.engines.ascent import Priced, ascend
-from optgap.solvers.queueing.areas import in_unit, makespan, outcome, sum_of_waits
+from optgap.solvers.queueing.areas import SAFE, in_unit, makespan, outcome, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
 
@@ -39,14 +39,12 @@ class PricesTuning:
         none.
     per_job: intervals per job at most, beyond the first two ascents.
     work: units of an ascent, about: fewer steps where each takes many.
-    safe: relative allowance for rounding in the sums.
     """
 
     steps: int = 400
     cells: tuple[int, ...] = (512, 2048, 8192)
     per_job: int = 50
     work: float = 12.0
-    safe: float = 1e-9
 
 
 TUNING = PricesTuning()
@@ -70,7 +68,7 @@ def bound_prices(
     if steps < 1:
         raise InputError("bound-prices", "steps", steps, "at least 1")
     value, by = best_bound(problem, limits, steps)
-    return outcome(problem, value, by, limits.stop or Termination.COMPLETED)
+    return outcome(problem, value, by, limits.stop or limits.cut or Termination.COMPLETED)
 
 
 def best_bound(
@@ -108,7 +106,7 @@ def _best_prices(
         paid = float((price * lengths).sum())
         # times late in a long stream have few digits left for waits
         late = 4 * EPS * len(release) * float(edges[-1])
-        safe = TUNING.safe * (abs(total) + paid) + late
+        safe = SAFE * (abs(total) + paid) + late
         return Priced(total - paid - safe, usage / lengths - 1)
 
     def tell(bound: float) -> None:
@@ -130,7 +128,7 @@ def _best_prices(
             tell=tell,
         )
         best, prices = max(best, found.bound), found.prices
-        if limits.stop is not None:
+        if found.stopped is not None:
             break
     return best
 

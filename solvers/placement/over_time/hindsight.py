@@ -228,8 +228,7 @@ def long_rows(problem: PlacementProblem) -> IntArray:
     That is where there are few tasks, or many nodes.
     """
     lasts = np.sort(problem.lasting_s)[::-1]
-    few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.long_nodes
-    if few:
+    if len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.long_nodes:
         return np.zeros(0, dtype=np.int64)
     least = lasts[np.searchsorted(np.cumsum(lasts), TUNING.long_share * lasts.sum())]
     found = np.flatnonzero(problem.lasting_s >= least)

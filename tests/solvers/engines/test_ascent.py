@@ -69,3 +69,4 @@ def test_the_rounds_of_every_length_fit_into_the_work() -> None:
         found = ascend(evaluate, np.ones(1), limits, rounds=400, work=work)
         assert calls - 4 <= limits.spent <= calls
         assert found.bound > -0.4
+        assert found.stopped is limits.cut is (Termination.WORK_LIMIT if calls == 40 else None)
