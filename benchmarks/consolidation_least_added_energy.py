@@ -21,16 +21,7 @@ from scipy import stats
 import optgap
 from optgap.models.consolidation.presets import pai, philly
 
-OTHERS = (
-    "bestfit",
-    "dotprod",
-    "fgd",
-    "hotcloud",
-    "hotcloud(fit=best)",
-    "first",
-    "cats",
-    "opt_nomig",
-)
+OTHERS = ("bestfit", "dotprod", "fgd", "hotcloud", "first", "cats", "opt_nomig")
 OURS = ("least_added_energy", "least_added_energy(u_max=150)")
 PRESETS = {"pai": pai, "philly": philly}
 TOLD = tuple(f"least_added_energy(duration_error={sigma})" for sigma in (0.7, 1.5))

@@ -66,9 +66,7 @@ def cases(data: Path | None) -> Iterator[Case]:
     for size, load in ((8152, 0.4), (20_000, 0.3), (20_000, 0.6), (20_000, 0.9)):
         yield Case(
             f"over time, {size} tasks, {load}",
-            lambda seed, size=size, load=load: alibaba_time(
-                seed=seed, size=size, load=load, queue="backfill"
-            ),
+            lambda seed, size=size, load=load: alibaba_time(seed=seed, size=size, load=load),
         )
     for trace in TRACES if data is not None else ():
         files = (data / "openb_node_list_gpu_node.csv", data / f"openb_pod_list_{trace}.csv")

@@ -92,6 +92,12 @@ def test_the_plain_rules_hold_when_a_real_mix_of_nodes_overflows(
 G2 = (96_000, 100_000, 2, "G2")
 
 
+def test_gpu_packing_prefers_the_larger_of_very_large_idle_nodes() -> None:
+    problem = problem_of([(0, 0, gpus, "G2") for gpus in (4, 30, 20)], [(0, 0, 1, 1000, "")])
+    # idle nodes score max(33 - GPUs, GPUs): 29, 30, 20
+    assert placements(run(problem, "gpupacking").solution) == [(1, (0,))]
+
+
 def test_no_node_takes_more_than_1001_tasks() -> None:
     problem = problem_of([G2], [(0, 0, 0, 0, "")] * 1003)
     for name in ("fgd", "random"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -63,6 +63,21 @@ def test_both_forms_find_the_optimum_and_are_repeated_by_a_seed(seed: int) -> No
     assert in_batches(Limits()) == in_batches(Limits()) == (optimum, TRIES)
     assert in_batches(Limits(work=2.0))[1] == 600
     assert in_batches(Limits(0.0)) == (cost(first), 0)
+
+
+@pytest.mark.parametrize("heat", [1e-9, 1e9])
+def test_a_cold_walk_takes_nothing_worse_and_a_hot_one_everything(heat: float) -> None:
+    rng, seen = np.random.default_rng(0), list[int]()
+
+    def near(x: int) -> tuple[int, float]:
+        seen.append(x)
+        other = abs(x + int(rng.choice((-1, 1))))
+        return other, float(other)
+
+    walk(20, 20.0, near, Limits(), tries=200, heats=(heat, heat), rng=rng)
+    descends = seen == sorted(seen, reverse=True)
+    moves = all(a != b for a, b in pairwise(seen))
+    assert (descends, moves) == (heat < 1, heat > 1)
 
 
 @compiled

@@ -51,6 +51,7 @@ class Knapsack:
         if len(self.expanded) >= self.most:
             return None
         self.expanded.append(node)
+        assert self.search.bound <= node.bound  # also while it is expanded
         if len(node.taken) == self.depth:
             self.search.set_aside(node)
             return []

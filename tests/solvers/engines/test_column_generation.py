@@ -104,7 +104,7 @@ def test_a_bound_that_is_cut_short_holds(
     stock = CuttingStock(0, 30)
     optimum = stock.relaxed(stock.all[1:]).value
     found = generate(stock, limits, bound=1.0, **more)
-    assert found.bound == max([1.0, *stock.bounds]) < optimum
+    assert found.bound == max([1.0, *stock.bounds]) < optimum * (1 - 1e-3)
     assert (found.stopped, found.rounds) == (stopped, len(stock.bounds))
     assert (found.duals is None) == (not stock.bounds)
     assert found.rounds == 3 or "rounds" not in more
