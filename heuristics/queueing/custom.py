@@ -117,10 +117,8 @@ def run(
     """
     own = Own(policy, policy_params, "place(state)")
     by_clock = shown or problem
-    arrived, late_s = (
-        Arrived(by_clock, problem.jobs.arrival_s),
-        by_clock.epoch_s - problem.epoch_s,
-    )
+    arrived = Arrived(by_clock, problem.jobs.arrival_s)
+    late_s = by_clock.epoch_s - problem.epoch_s
 
     def choose(state: QueueingState) -> list[int]:
         now, cluster = state.time_s + late_s, state.cluster.copy()
@@ -163,4 +161,4 @@ def replay(
                 online.node[at[job] : at[job + 1]] = [node for node, _ in cluster.held.pop(job)]
                 BOOK(online, job, now)
             started = bool(chosen)
-    return served(problem, online, stopped, {}, "not started")
+    return served(problem, online, stopped, {}, why="not started")
