@@ -83,7 +83,9 @@ class DevicePower(Estimator):
         log, _ = self.curve(theta, self.design(profile, facts))
         self.start_, self.residuals_ = theta, log - self.target(profile)
         free = np.zeros(2, dtype=bool)
-        return self._found(profile, facts, params, theta, free, Spread.of(theta, covariance))
+        return self._found(
+            profile, facts, params, theta, at_bound=free, scatter=Spread.of(theta, covariance)
+        )
 
     def own_draws(self, table: Profile, count: int) -> Floats:
         """Return random pairs of a quantile of idle rows' power and one of busy rows'."""

@@ -93,7 +93,7 @@ class DramRuntime(Estimator):
         noise = self.residuals_ @ self.residuals_ / max(len(profile) - 2, 1)
         covariance = noise * (how @ how.T)
         scatter = Spread.of(theta, covariance)
-        return self._found(profile, facts, params, theta, at_bound, scatter)
+        return self._found(profile, facts, params, theta, at_bound=at_bound, scatter=scatter)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         super()._enough(profile, params[:2])  # each form has two, fitted by itself

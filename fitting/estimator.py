@@ -198,10 +198,10 @@ class Estimator(ABC):
             log, jacobian = self.curve(theta, design)
             return log - target, jacobian
 
-        fit, held, spread = solved(evaluate, params, starts, self.loss, self.loss_scale)
+        fit, held, spread = solved(evaluate, params, starts, self.loss, scale=self.loss_scale)
         self.start_ = np.clip(fit.start, *bounds(params))
         self.residuals_ = fit.residuals
-        return self._found(profile, facts, params, fit.theta, held, spread)
+        return self._found(profile, facts, params, fit.theta, at_bound=held, scatter=spread)
 
     def _found(
         self,
@@ -209,6 +209,7 @@ class Estimator(ABC):
         facts: Design,
         params: tuple[Parameter, ...],
         theta: Floats,
+        *,
         at_bound: NDArray[np.bool_],
         scatter: Spread,
     ) -> Self:

@@ -220,6 +220,7 @@ def cross_validate(
     table: object,
     by: str | None = None,
     split: Split | None = None,
+    *,
     near: Mapping[str, E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.

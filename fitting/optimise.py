@@ -69,6 +69,7 @@ def solved(
     params: Sequence[Parameter],
     starts: Floats,
     loss: Loss,
+    *,
     scale: float,
 ) -> tuple[Fit, NDArray[np.bool_], Spread]:
     """Return the best fit from several starts, which parameters are at a bound, and their errors.

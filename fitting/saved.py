@@ -60,6 +60,7 @@ def drawn(
     source: str,
     count: int,
     rng: np.random.Generator,
+    *,
     which: Floats | None = None,
 ) -> list[dict[str, Any]]:
     """Return JSON forms of a fit with parameters that `uncertainty.samples` draws.

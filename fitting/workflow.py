@@ -150,7 +150,7 @@ def report_of(
     # no row is meant to draw full power: errors of held-out rows say nothing of devices
     if split is not None and estimator.name != DEVICES:
         try:
-            held = cross_validate(estimator, profile, by, split, fit.fits)
+            held = cross_validate(estimator, profile, by, split, near=fit.fits)
         except InputError as error:
             if split.column:
                 raise

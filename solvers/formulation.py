@@ -144,7 +144,7 @@ class Program:
 
     def sequence(
         self, start: Sequence[Any], length: Sequence[Any], longest: Sequence[float],
-        earliest: Sequence[float], latest: Sequence[float],
+        earliest: Sequence[float], *, latest: Sequence[float],
     ) -> dict[tuple[int, int], Any]:  # fmt: skip
         """Binaries o_i_j: job i has ended when job j starts, s_j ≥ s_i + length_i.
 
@@ -165,7 +165,7 @@ class Program:
 
     def handed_on(
         self, what: str, held: Sequence[Any], most: Sequence[float], there: float,
-        o: Mapping[tuple[int, int], Any],
+        *, o: Mapping[tuple[int, int], Any],
     ) -> None:  # fmt: skip
         """Add rows by which jobs take resources from the free ones or from jobs that have ended.
 

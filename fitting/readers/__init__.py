@@ -89,7 +89,7 @@ def read_profile(
     raw = parse_csv(text, source, fields)
     if isinstance(held, Held):
         raw = replace(raw, lines=raw.lines - 2)
-    profile = _read(raw, columns, units, reads, sampled)
+    profile = _read(raw, columns, units, reads, sampled=sampled)
     stated = {told.partition(":")[0] for told in columns.values() if ":" in told}
     stated |= {by_name(name)[0].name for name in units}
     if profile.traces and profile.kind != "samples":  # the tool's own units
@@ -104,6 +104,7 @@ def _read(
     columns: Mapping[str, str],
     units: Mapping[str, str],
     reads: Collection[str] | None,
+    *,
     sampled: bool,
 ) -> Profile:
     """Return the table under canonical names, from the reader of its kind.

@@ -146,6 +146,7 @@ def recognised(
     source: str,
     named: Mapping[str, Wanted] = MappingProxyType({}),
     units: Mapping[str, str] = MappingProxyType({}),
+    *,
     texts: Collection[str] = (),
 ) -> tuple[dict[str, Seen], dict[str, InputError]]:
     """Return the recognised columns, and errors for quantities that no column surely has.

@@ -45,7 +45,7 @@ def read_tidy(
     firsts = {n: next((c for c in v if c.lower() not in MISSING), "") for n, v in raw.cells.items()}
     dated = re.compile(r"(?![-+.]?\d).|\d+[-:/]\d")  # texts and dates
     texts = [name for name, cell in firsts.items() if dated.match(cell)]
-    seen, refused = recognised(list(raw.cells), raw.source, named, units, texts)
+    seen, refused = recognised(list(raw.cells), raw.source, named, units, texts=texts)
     if not named and not refused and all(want.name in TEXTS for want in seen.values()):
         expected = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
         more = "; columns= (--column theirs=ours) names them"

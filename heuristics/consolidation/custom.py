@@ -51,8 +51,8 @@ class View:
     ``gpus_of(task)``, ``progress_of(task)`` and ``util_now()``, as `ConsolidationState` has them.
     """
 
-    def __init__(self, problem: ConsolidationProblem) -> None:
-        self._whole = deepcopy(problem)
+    def __init__(self, problem: ConsolidationProblem, late_s: float) -> None:
+        self._whole, self._late_s = deepcopy(problem), late_s
         self._state: ConsolidationState | None = None
         self._shown = replace(self._whole, tasks=())
 
@@ -65,6 +65,8 @@ class View:
         if name not in SEEN:
             raise AttributeError(f"a policy sees problem, {', '.join(SEEN)}; not {name}")
         value = getattr(self._state, name)
+        if name == "time_s":
+            return value + self._late_s
         if isinstance(value, np.ndarray):
             value = value.view()
             value.flags.writeable = False
@@ -88,6 +90,7 @@ def run(
     seed: int,
     policy: Any,
     policy_params: Mapping[str, Any] | None = None,
+    shown: ConsolidationProblem | None = None,
 ) -> Outcome:
     """Run a policy from outside the package.
 
@@ -98,18 +101,19 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``place(task, state)``; or a
         function ``place(task, state)``, which gets `policy_params` by keyword.
+    shown: the problem by its own clock, which the policy sees; `problem` without it.
 
     Raises
     ------
     InputError: naming the policy, the task and what was wrong, for an answer that is no GPUs of
         the cluster or does not fit, and for a policy that raises.
     """
-    own, view = Own(policy, policy_params, "place(task, state)"), View(problem)
+    own, seen = Own(policy, policy_params, "place(task, state)"), shown or problem
+    view = View(seen, seen.epoch_s - problem.epoch_s)
 
     def decide(state: ConsolidationState, task: int) -> Choice:
         where = f"task {problem.tasks[task].name}"
-        seen = view._now(state, task)
-        chosen = own.ask(where, "GPU numbers, or None", task, seen, read=_gpus)
+        chosen = own.ask(where, "GPU numbers, or None", task, view._now(state, task), read=_gpus)
         return None if chosen is None else _checked(chosen, state, task, own=own, where=where)
 
     rule = lowest if getattr(own.policy, "clocks", "") == "lowest" else highest

@@ -31,7 +31,7 @@ from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.times import shown
+from optgap.models.times import shown as in_words
 
 
 def run(
@@ -41,6 +41,7 @@ def run(
     seed: int,
     policy: Any,
     policy_params: Mapping[str, Any] | None = None,
+    shown: CoschedulingProblem | None = None,
 ) -> Outcome:
     """Run a policy from outside the package.
 
@@ -48,6 +49,7 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``place(state)``; or a function
         ``place(state)``, which gets `policy_params` by keyword.
+    shown: the problem by its own clock, which the policy sees; `problem` without it.
 
     Raises
     ------
@@ -57,25 +59,28 @@ def run(
     """
     own = Own(policy, policy_params, "place(state)")
     order = sorted(range(len(problem)), key=lambda job: (problem.release_s(job), job))
-    number = {job: k for k, job in enumerate(order)}
+    number, seen = {job: k for k, job in enumerate(order)}, shown or problem
+    late_s = seen.epoch_s - problem.epoch_s
 
     def so_far(state: CoschedulingState) -> CoschedulingState:
         """Return the state with the jobs that have arrived, numbered in order of arrival."""
-        if not problem.releases:
+        if not seen.releases:
             return state
         came = [job for job in order if problem.release_s(job) <= state.time_s]
         known = replace(
-            problem,
-            jobs=tuple(problem.jobs[job] for job in came),
-            releases=tuple(problem.releases[job] for job in came),
+            seen,
+            jobs=tuple(seen.jobs[job] for job in came),
+            releases=tuple(seen.releases[job] for job in came),
         )
         waiting = tuple(number[job] for job in state.waiting)
         running = tuple(number[job] for job in state.running)
+        started = tuple((start + late_s, count) for start, count in state.started)
+        state = replace(state, time_s=state.time_s + late_s, started=started)
         return replace(state, problem=known, waiting=waiting, running=running)
 
     def choose(now: CoschedulingState) -> list[tuple[int, int]]:
         state = so_far(now)
-        where = f"at {shown(state.time_s)} s"
+        where = f"at {in_words(state.time_s)} s"
         answer = own.ask_for_list(where, "(job, gpu_count) pairs", state)
         if not answer and not state.running:
             raise own.wrong(where, NoQuote("nothing"), "a job to start, as none runs")

@@ -15,7 +15,7 @@ from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Se
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.times import shown
+from optgap.models.times import shown as in_words
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ def run(
     seed: int,
     policy: Any,
     policy_params: Mapping[str, Any] | None = None,
+    shown: ElasticProblem | None = None,
 ) -> Outcome:
     """Run a policy from outside the package.
 
@@ -71,12 +72,14 @@ def run(
     policy: a class that is made with `policy_params` and has ``allocate(view)``; or a function
         ``allocate(view)``, which gets `policy_params` by keyword. The answer is a dictionary
         from jobs to (gpus, frequency_mhz); jobs left out wait.
+    shown: the problem by its own clock, which the policy sees; `problem` without it.
 
     Raises
     ------
     InputError: naming the policy, the time and what was wrong.
     """
-    return simulate(problem, Adapter(problem, Own(policy, policy_params, "allocate(view)")), limits)
+    own = Own(policy, policy_params, "allocate(view)")
+    return simulate(problem, Adapter(problem, own, shown or problem), limits)
 
 
 class Adapter:
@@ -84,9 +87,10 @@ class Adapter:
 
     settings = Settings(making="least", switch_off=True)
 
-    def __init__(self, problem: ElasticProblem, own: Own) -> None:
+    def __init__(self, problem: ElasticProblem, own: Own, seen: ElasticProblem) -> None:
         self.problem, self.own = problem, own
-        self.arrived = Arrived(problem, problem.jobs.submit_s)
+        self.arrived = Arrived(seen, problem.jobs.submit_s)
+        self.late_s = seen.epoch_s - problem.epoch_s
 
     def decide(self, state: ElasticState) -> Decision:
         """Ask the policy, and return its dictionary as arrays."""
@@ -99,12 +103,12 @@ class Adapter:
         }
         view = View(
             self.arrived.at(state.time_s),
-            state.time_s,
+            state.time_s + self.late_s,
             tuple(jobs),
             dict(zip(jobs, state.remaining.tolist(), strict=True)),
             running,
         )
-        where = f"at {shown(state.time_s)} s"
+        where = f"at {in_words(view.time_s)} s"
         expected = "a dictionary {job: (gpus, frequency_mhz)}"
         answer = self.own.ask(
             where, expected, view, read=lambda given: {} if given is None else dict(given)

@@ -60,11 +60,11 @@ class Clock:
                 limit=self.limit_w,
             )  # fmt: skip
             if (count < 0).all() and (asked >= 0).any():
-                self._alone(state, asked, order, count, clock)
+                self._alone(state, asked, order, count, clock=clock)
         return clock
 
     def _alone(
-        self, state: ElasticState, asked: Ints, order: Ints, count: Ints, clock: Ints
+        self, state: ElasticState, asked: Ints, order: Ints, count: Ints, *, clock: Ints
     ) -> None:
         """Run the first job that asked for GPUs at the highest count and frequency that fit.
 

@@ -85,10 +85,12 @@ class PlacementState:
     rng: random number generator of the run, made from its seed.
     """
 
-    def __init__(self, problem: PlacementProblem, rng: np.random.Generator) -> None:
+    def __init__(
+        self, problem: PlacementProblem, rng: np.random.Generator, shown: PlacementProblem
+    ) -> None:
         cluster = problem.cluster
         self.rng = rng
-        self._whole = problem
+        self._whole = shown
         self._by_rank = np.argsort(problem.ranks)
         nodes = np.arange(len(cluster))
         self._run = set_up(problem, Rule(NONE), nodes, seed=0, scored=False)
@@ -190,6 +192,7 @@ def run(
     seed: int,
     policy: Any,
     policy_params: Mapping[str, Any] | None = None,
+    shown: PlacementProblem | None = None,
 ) -> Outcome:
     """Run a policy from outside the package.
 
@@ -199,6 +202,7 @@ def run(
         function ``place(task, state)``, which gets `policy_params` by keyword. It may return
         a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away.
         Where only a node is named, GPUs are picked as `PlacementState.gpus_for` says.
+    shown: the problem by its own clock, which `state.problem` has; `problem` without it.
 
     Raises
     ------
@@ -206,7 +210,7 @@ def run(
         of these or that does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(task, state)")
-    state = PlacementState(deepcopy(problem), np.random.default_rng(seed))
+    state = PlacementState(problem, np.random.default_rng(seed), deepcopy(shown or problem))
     run, flow, tasks = state._run, state._flow, list(_tasks(problem))
     due = 0
     while (ended := limits.stop) is None:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from optgap.heuristics.custom import Arrived, Own, whole
@@ -33,7 +33,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Termination
-from optgap.models.times import shown
+from optgap.models.times import shown as in_words
 from optgap.solvers.queueing.online import (
     RUNNING,
     WAITING,
@@ -100,6 +100,7 @@ def run(
     seed: int,
     policy: Any,
     policy_params: Mapping[str, Any] | None = None,
+    shown: QueueingProblem | None = None,
 ) -> Outcome:
     """Run a policy from outside the package.
 
@@ -107,6 +108,7 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``place(state)``; or a function
         ``place(state)``, which gets `policy_params` by keyword.
+    shown: the problem by its own clock, which the policy sees; `problem` without it.
 
     Raises
     ------
@@ -114,11 +116,16 @@ def run(
         waiting jobs or does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
-    arrived = Arrived(problem, problem.jobs.arrival_s)
+    by_clock = shown or problem
+    arrived = Arrived(by_clock, problem.jobs.arrival_s)
+    late_s = by_clock.epoch_s - problem.epoch_s
 
     def choose(state: QueueingState) -> list[int]:
-        where = f"at {shown(state.time_s)} s"
-        seen = replace(state, problem=arrived.at(state.time_s), cluster=state.cluster.copy())
+        now, cluster = state.time_s + late_s, state.cluster.copy()
+        where = f"at {in_words(now)} s"
+        running = {job: start + late_s for job, start in state.running.items()}
+        known = arrived.at(state.time_s)
+        seen = QueueingState(known, now, state.waiting, running, cluster)
         answer = own.ask_for_list(where, "jobs to start", seen)
         for job in answer:
             if not whole(job) or job not in state.waiting:
@@ -154,4 +161,4 @@ def replay(
                 online.node[at[job] : at[job + 1]] = [node for node, _ in cluster.held.pop(job)]
                 BOOK(online, job, now)
             started = bool(chosen)
-    return served(problem, online, stopped, {}, "not started")
+    return served(problem, online, stopped, {}, why="not started")

@@ -32,7 +32,7 @@ def simulate(
     lookahead: number of waiting jobs of each family that SBS considers; 0 for all.
     """
     run = run_of(problem, rule, lookahead)
-    return drive(problem, run.online, lambda events: advance(run, events), limits, label)
+    return drive(problem, run.online, lambda events: advance(run, events), limits, label=label)
 
 
 def drive(
@@ -40,6 +40,7 @@ def drive(
     online: Online,
     step: Callable[[int], bool],
     limits: Limits,
+    *,
     label: str,
     weight: int = 1,
     rounds: str = "rounds",
@@ -66,6 +67,7 @@ def served(
     online: Online,
     termination: Termination,
     info: dict[str, int],
+    *,
     why: str = "left",
 ) -> Outcome:
     """Return the schedule of a served stream; `why` says why other jobs did not start."""

@@ -44,4 +44,6 @@ def _in_order(
 ) -> Outcome:
     """Serve waiting jobs in order of `key`; without a key, by arrival, the first blocks others."""
     online = online_of(problem, key)
-    return drive(problem, online, lambda n: serve_in_order(online, n, key is None), limits, label)
+    return drive(
+        problem, online, lambda n: serve_in_order(online, n, key is None), limits, label=label
+    )

@@ -119,9 +119,9 @@ def replan(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any)
         planner.online,
         lambda events: serve(planner, effort, 0.0, events),
         limits,
-        "replan",
-        WEIGHT,
-        "plans",
+        label="replan",
+        weight=WEIGHT,
+        rounds="plans",
     )
 
 
@@ -145,6 +145,6 @@ def shortest_reserve(
         planner.online,
         lambda events: serve(planner, None, after_s, events),
         limits,
-        "shortest-reserve",
+        label="shortest-reserve",
         rounds="",
     )

@@ -32,7 +32,7 @@ def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret
             low = int(np.searchsorted(starts, arrival - longest))
             high = int(np.searchsorted(starts, start + float(jobs.duration_s[k])))
             early = _earliest(problem, solution, k, order[low:high].tolist())
-        cost = _saved(problem, k, start, early, last)
+        cost = _saved(problem, k, start, early, last=last)
         chosen = f"at {shown(start)} s, after {start - arrival:g} s"
         better = f"at {shown(early)} s, beside all others" if cost > 0 else chosen
         found.append(Regret(start, jobs.names[k], chosen, better, cost))
@@ -46,7 +46,7 @@ def _last_two(solution: QueueingSolution, started: np.ndarray) -> tuple[float, f
 
 
 def _saved(
-    problem: QueueingProblem, k: int, start: float, early: float, last: tuple[float, float]
+    problem: QueueingProblem, k: int, start: float, early: float, *, last: tuple[float, float]
 ) -> float:
     if problem.objective.goal != "makespan":
         return (start - early) / len(problem)

@@ -104,7 +104,7 @@ def read_trace(
     for k in kept:
         name = table[known.model][k].strip().lower() if known.model else ""
         batch = max(1.0, table[known.batch][k]) if known.batch else 0.0
-        chosen.append(_class(classes, name, batch, rng, changes))
+        chosen.append(_class(classes, name, batch, rng, changes=changes))
         asked.append(_gpus(classes[chosen[-1]], max(1, round(table[known.gpus][k])), changes))
     pairs = zip(kept, chosen, asked, strict=True)
     work = [classes[c].iterations_in(table["duration"][k], n) for k, c, n in pairs]
@@ -121,6 +121,7 @@ def _class(
     name: str,
     batch: float,
     rng: np.random.Generator,
+    *,
     changes: Counter[str],
 ) -> int:
     """Return the class of a job, with the nearest batch, or drawn where none is like it."""

@@ -92,11 +92,13 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
             return Solved(Status.ERROR, Termination.ERROR, solver=_name(), message=told)
         if answer is None:
             return Solved(Status.NO_SOLUTION, why_stopped(limits), solver=_name())
-        return _read(model, problem, answer, log.read_text(errors="replace"), limits, options.gap)
+        return _read(
+            model, problem, answer, log.read_text(errors="replace"), limits=limits, gap=options.gap
+        )
 
 
 def _read(
-    model: LinearModel, problem: Any, answer: Any, log: str, limits: Limits, gap: float
+    model: LinearModel, problem: Any, answer: Any, log: str, *, limits: Limits, gap: float
 ) -> Solved:
     """Read what PuLP took from CBC's solution file; the log alone knows the bound."""
     status = int(getattr(answer, "status", answer))  # PuLP 4 returns a record, PuLP 3 the code

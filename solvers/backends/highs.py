@@ -148,7 +148,7 @@ def translate(model: LinearModel) -> Any:
     return lp
 
 
-def _result(model: LinearModel, highs: Any, solver: str, limits: Limits, ran: bool) -> Solved:
+def _result(model: LinearModel, highs: Any, solver: str, limits: Limits, *, ran: bool) -> Solved:
     import highspy
 
     status = highs.getModelStatus() if ran else highspy.HighsModelStatus.kNotset

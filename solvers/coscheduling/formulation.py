@@ -57,15 +57,15 @@ def oracle(
     s = [m.continuous(f"s_{i}", r[i], latest[i]) for i in jobs]
     C_max = m.continuous("C_max")
     length = [m.sum(T[i, g] * x[i, g] for g in G[i]) for i in jobs]
-    o = m.sequence(s, length, longest, r, latest)
+    o = m.sequence(s, length, longest, r, latest=latest)
 
     for i in jobs:
         m.row(f"one_mode_{i}", m.sum(x[i, g] for g in G[i]) == 1)
         m.row(f"makespan_{i}", C_max >= s[i] + length[i] - min(r))
     gpus = [m.sum(g * x[i, g] for g in G[i]) for i in jobs]
-    m.handed_on("gpus", gpus, [max(G[i]) for i in jobs], M, o)
+    m.handed_on("gpus", gpus, [max(G[i]) for i in jobs], M, o=o)
     if len(problem) > K:
-        m.handed_on("numa", [m.sum(x[i, g] for g in G[i]) for i in jobs], [1 for _ in jobs], K, o)
+        m.handed_on("numa", [m.sum(x[i, g] for g in G[i]) for i in jobs], [1 for _ in jobs], K, o=o)
 
     if problem.objective.goal == "makespan":
         m.objective("makespan", C_max + 0)

@@ -86,7 +86,9 @@ class Rounding:
             demand = self.aggregate.demand_counter(weightless=False)
             kept = _trim(kept, demand)
             count = self._free(kept)
-            rest = self._integer(demand, count, [], self.effort.first_nodes, limits, most=None)
+            rest = self._integer(
+                demand, count, [], self.effort.first_nodes, limits=limits, most=None
+            )
             if rest is not None:
                 return self._insert_left_over(kept + rest)
         return self._insert_left_over([])
@@ -124,7 +126,7 @@ class Rounding:
             self._free(outside),
             inside,
             self.effort.tree_nodes,
-            limits,
+            limits=limits,
             most=self.effort.columns * size,
         )
         return None if again is None else outside + again
@@ -170,6 +172,7 @@ class Rounding:
         count: IntArray,
         incumbent: Sequence[Node],
         tree_nodes: int,
+        *,
         limits: Limits,
         most: int | None,
     ) -> list[Node] | None:

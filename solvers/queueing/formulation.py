@@ -51,7 +51,7 @@ def assignment(
     latest = [min(r[j] + float(problem.jobs.patience_s[j]), max(r) + sum(d) - d[j]) for j in jobs]
 
     s = [m.continuous(f"s_{j}", r[j], latest[j]) for j in jobs]
-    o = m.sequence(s, d, d, r, latest)
+    o = m.sequence(s, d, d, r, latest=latest)
     w = {(j, k): m.binary(f"w_{j}_{k}") for j in jobs if n[j] > g for k in range(N)}
     q = {(j, k): m.binary(f"q_{j}_{k}") for j in jobs if n[j] <= g or n[j] % g for k in range(N)}
     rest = [n[j] % g if n[j] > g else n[j] for j in jobs]
@@ -71,7 +71,7 @@ def assignment(
             if (j, k) in w and (j, k) in q:
                 m.row(f"different_nodes_{j}_{k}", w[j, k] + q[j, k] <= 1)
     for k in range(N):
-        m.handed_on(f"gpus_{k}", [a[j, k] for j in jobs], [min(n[j], g) for j in jobs], g, o)
+        m.handed_on(f"gpus_{k}", [a[j, k] for j in jobs], [min(n[j], g) for j in jobs], g, o=o)
 
     J, goal = len(problem), problem.objective.goal
     if goal == "makespan":

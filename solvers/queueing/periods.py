@@ -66,7 +66,7 @@ def present(problem: QueueingProblem, begin: float, end: float) -> IntArray:
 
 
 def periods(
-    problem: QueueingProblem, start: FloatArray, least: int, most: int, width_s: float
+    problem: QueueingProblem, start: FloatArray, least: int, most: int, *, width_s: float
 ) -> list[Period]:
     """Periods apart where a schedule has little of the work that came before still to do.
 

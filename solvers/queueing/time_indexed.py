@@ -140,7 +140,7 @@ class _CellSearch:
 
     def run(self, jobs: int, rounds: int) -> None:
         """Solve each period in every round, for a share of the work that is left."""
-        self.periods = periods(self.problem, self.start, TUNING.least, jobs, TUNING.width_s)
+        self.periods = periods(self.problem, self.start, TUNING.least, jobs, width_s=TUNING.width_s)
         self.weights, self.key = _chosen(self.problem), self.start.copy()
         if self.proven:
             return

@@ -364,14 +364,15 @@ def execute(
     says so.
 
     Methods and policies, and the referee with them, count time from the problem's first event; the
-    solution is moved back to the problem's own clock, and checked once more.
+    solution is moved back to the problem's own clock, and checked once more. Users' policies see
+    the problem's own clock.
     """
     require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
     if not isinstance(problem, Timed) or not problem.epoch_s:
-        return _executed(problem, runnable, limits, seed, bound_only=bound_only)
+        return _executed(problem, problem, runnable, limits, seed=seed, bound_only=bound_only)
     moved = problem.moved(-problem.epoch_s)
-    result = _executed(moved, runnable, limits, seed, bound_only=bound_only)
+    result = _executed(moved, problem, runnable, limits, seed=seed, bound_only=bound_only)
     if result.solution is None:
         return replace(result, problem=problem)
     solution = result.solution.moved(problem.epoch_s)
@@ -380,9 +381,15 @@ def execute(
 
 
 def _executed(
-    problem: Problem, runnable: Runnable, limits: Limits, seed: int, *, bound_only: bool
+    problem: Problem,
+    shown: Problem,
+    runnable: Runnable,
+    limits: Limits,
+    *,
+    seed: int,
+    bound_only: bool,
 ) -> Result:
-    """Do the work of `execute`, with times as they are in the given problem."""
+    """Do the work of `execute`, by the times of `problem`; a user's policy sees `shown`."""
     limits = limits.telling(with_unit(limits.progress, problem.objective.described.unit))
     limits.progress(runnable.label, None, None)
     given, limits = limits, limits.within(math.inf)  # with a meter of its own
@@ -392,8 +399,8 @@ def _executed(
     started = working_time()
     try:
         if runnable.own:
-            policy = partial(function, problem, limits=limits, seed=seed, **runnable.params)
-            outcome = _watched(policy, limits)
+            given_to = partial(function, problem, shown=shown, **runnable.params)
+            outcome = _watched(partial(given_to, limits=limits, seed=seed), limits)
         else:
             outcome = function(problem, limits=limits, seed=seed, **runnable.arguments)
     except (InputError, RefereeError):

@@ -129,7 +129,7 @@ class FakeEntry:
         self.outcome = outcome
 
     def load(self) -> Any:
-        def function(problem: Any, *, limits: Limits, seed: int) -> Outcome:
+        def function(problem: Any, *, limits: Limits, seed: int, **_: Any) -> Outcome:
             if isinstance(self.outcome, Exception):
                 raise self.outcome
             return self.outcome

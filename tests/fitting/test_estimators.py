@@ -313,7 +313,7 @@ def test_a_direction_that_no_row_tells_takes_no_degree_of_freedom() -> None:
     def evaluate(theta: Floats) -> tuple[Floats, Floats]:
         return slope @ theta - errors, slope
 
-    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), "linear", 1.0)
+    fit, _, spread = solved(evaluate, params, np.ones((1, 3)), "linear", scale=1.0)
     assert spread.loose == ((1, 2),)
     noise = np.sqrt(np.sum(fit.residuals**2) / 4)
     told = np.linalg.inv(slope[:, :2].T @ slope[:, :2])

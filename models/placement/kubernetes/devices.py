@@ -309,10 +309,10 @@ def _nvidia(host: Node) -> Devices:
     for pod in host.pods:
         if pod.asks.get(name, 0) > 1:
             pod.stays = "more than one slot of a shared card"
-    return _shared_card(host, name, each, product, (name, f"in {each}"))
+    return _shared_card(host, name, each, product, key=(name, f"in {each}"))
 
 
-def _shared_card(host: Node, name: str, units: int, product: str, key: Key) -> Devices:
+def _shared_card(host: Node, name: str, units: int, product: str, *, key: Key) -> Devices:
     """Read a node's only card, of which pods hold units; moves check these as a resource."""
     devices = host.cards(product, 1, key, units=units)
     for pod in host.pods:
@@ -407,7 +407,7 @@ def _aliyun(host: Node) -> Devices:
     whole_pods = [(f"{number} {p.asks[number]}", p.name) for p in host.pods if number in p.asks]
     if whole_pods or cards != 1 or not total:
         raise Unclear("memory of other than one card", whole_pods or [(number, cards)])
-    devices = _shared_card(host, memory, total, host.product, (memory,))
+    devices = _shared_card(host, memory, total, host.product, key=(memory,))
     _advertised(host, devices, cards)
     return devices
 

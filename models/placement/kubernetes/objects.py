@@ -58,14 +58,14 @@ def read_objects(path: Path) -> Objects:
     for k, item in enumerate(items):
         if not isinstance(item, dict):
             raise InputError(source, f"field items[{k}]", item, COMMAND)
-        _add(found, str(item.get("kind") or ""), item, f"items[{k}]", source)
+        _add(found, str(item.get("kind") or ""), item, f"items[{k}]", source=source)
     for name, there in (("nodes", found.nodes), ("pods", found.pods)):
         if not there:
             raise InputError(source, "", NoQuote(f"no {name}"), COMMAND)
     return found
 
 
-def _add(found: Objects, kind: str, item: Object, place: str, source: str) -> None:
+def _add(found: Objects, kind: str, item: Object, place: str, *, source: str) -> None:
     if kind not in KINDS:
         if f"left out: {kind or 'objects without a kind'}" not in found.warnings:
             found.warnings.append(f"left out: {kind or 'objects without a kind'}")

@@ -97,7 +97,7 @@ def draws(fits: Sequence[FittedParameters], seed: int) -> Iterator[list[FittedPa
     for block in count():
         rng = np.random.default_rng([seed, block])
         which = rng.random(BLOCK)
-        columns = [drawn(fit.document, fit.source, BLOCK, rng, which) for fit in fits]
+        columns = [drawn(fit.document, fit.source, BLOCK, rng, which=which) for fit in fits]
         for documents in zip(*columns, strict=True):
             read = zip(map(read_fit, documents), fits, strict=True)
             yield [replace(one, source=fit.source) for one, fit in read]

@@ -87,7 +87,7 @@ def explain(
     own = execute(problem, runnable, limits.each(time_limit), seed)
     scope, asked = _scope(problem, own)
     done = runnable if scope == ALL else None
-    others, trouble = _others(asked, done, limits, time_limit, seed)
+    others, trouble = _others(asked, done, limits, time_limit, seed=seed)
     table = compare(
         asked, (), methods, time_limit=time_limit, effort=effort, seed=seed, limits=limits,
         parts=True,
@@ -133,7 +133,7 @@ def explain(
 
 
 def _others(
-    problem: Problem, done: Runnable | None, limits: Limits, time_limit: float | None, seed: int
+    problem: Problem, done: Runnable | None, limits: Limits, time_limit: float | None, *, seed: int
 ) -> tuple[list[tuple[Result, Runnable]], list[str]]:
     """Run the family's policies except `done`, which has run; return those that serve everything.
 

@@ -76,7 +76,7 @@ def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
     plain(ax, "x")
 
 
-def _steps(ax: Axes, start: Any, end: Any, value: Any, colour: str, label: str) -> None:
+def _steps(ax: Axes, start: Any, end: Any, value: Any, *, colour: str, label: str) -> None:
     times, level = step_function(start, end, value, 0.0)
     last = np.append(np.diff(times) > TOLERANCE_S, True)  # what ends and begins at once is no gap
     times, level = times[last], level[last]
@@ -89,7 +89,9 @@ def _steps(ax: Axes, start: Any, end: Any, value: Any, colour: str, label: str) 
 def _gpus(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
     inside = solution.kind != Kind.PRERUN
     start, end = solution.start_s[inside], solution.end_s[inside]
-    _steps(ax, start, end, solution.gpus[inside].astype(float), COLOURS[0], "GPUs in use")
+    _steps(
+        ax, start, end, solution.gpus[inside].astype(float), colour=COLOURS[0], label="GPUs in use"
+    )
     ax.axhline(problem.gpus, color=GREY, linewidth=0.8, linestyle=":")
 
 
@@ -97,7 +99,7 @@ def _power(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None
     inside = solution.kind != Kind.PRERUN
     watts = powers(problem, solution)[inside] / 1000
     start, end = solution.start_s[inside], solution.end_s[inside]
-    _steps(ax, start, end, watts, COLOURS[1], "power of jobs (kW)")
+    _steps(ax, start, end, watts, colour=COLOURS[1], label="power of jobs (kW)")
     if np.isfinite(problem.power_limit_w):
         limit = problem.power_limit_w / 1000
         ax.axhline(limit, color="black", linewidth=0.8, linestyle="--")

@@ -67,8 +67,8 @@ def _nodes(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> 
     most = max(1, int(cluster.gpus.max()))
     for n in order:
         for g in range(int(cluster.gpus[n])):
-            _box(ax, g, line[n], 1000, IDLE, EDGE)
-        _box(ax, most + 0.5, line[n], 1000, IDLE, EDGE)
+            _box(ax, g, line[n], 1000, colour=IDLE, edge=EDGE)
+        _box(ax, most + 0.5, line[n], 1000, colour=IDLE, edge=EDGE)
     filled = np.zeros((len(cluster), most), dtype=np.int64)
     for k in range(len(tasks)):
         n, milli = int(solution.node[k]), int(tasks.gpu_milli[k])
@@ -76,10 +76,10 @@ def _nodes(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> 
             continue
         colour = SEVERAL if tasks.num_gpu[k] > 1 else WHOLE if milli == 1000 else SHARE
         for g in solution.gpus(k):
-            _box(ax, g + 0.92 * filled[n, g] / 1000, line[n], milli, colour, "white")
+            _box(ax, g + 0.92 * filled[n, g] / 1000, line[n], milli, colour=colour, edge="white")
             filled[n, g] += milli
     for n, used in enumerate(_cpu_share(problem, solution).tolist()):
-        _box(ax, most + 0.5, line[n], round(1000 * used), CPU, "none")
+        _box(ax, most + 0.5, line[n], round(1000 * used), colour=CPU, edge="none")
     ax.set_xlim(-0.15, most + 1.6)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.set_yticks(range(len(order)), [_named(problem, n) for n in order])
@@ -90,7 +90,7 @@ def _nodes(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> 
     _legend(ax, KINDS)
 
 
-def _box(ax: Axes, x: float, line: int, milli: int, colour: str, edge: str) -> None:
+def _box(ax: Axes, x: float, line: int, milli: int, *, colour: str, edge: str) -> None:
     from matplotlib.patches import Rectangle
 
     ax.add_patch(Rectangle((x, line - 0.36), 0.92 * milli / 1000, 0.72, fc=colour, ec=edge, lw=0.6))

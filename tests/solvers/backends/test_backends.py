@@ -336,13 +336,13 @@ def test_cbc_stopped_after_its_first_linear_program_has_a_bound_alone(sense: Sen
     for variable, value in zip(problem.variables(), (0.5, 1.0), strict=True):
         variable.varValue = value
     optimal = SimpleNamespace(status=1, has_solution=True)  # as PuLP 4 says it
-    late = cbc._read(model, problem, optimal, log, Limits(0.0), 0.0)
+    late = cbc._read(model, problem, optimal, log, limits=Limits(0.0), gap=0.0)
     assert (late.status, late.termination) == (Status.BOUND_ONLY, Termination.TIME_LIMIT)
     assert late.bound == pytest.approx(10 + sign * 8)
     assert late.values is None
 
     # with time left nothing excuses such a point
-    early = cbc._read(model, problem, optimal, log, Limits(60.0), 0.0)
+    early = cbc._read(model, problem, optimal, log, limits=Limits(60.0), gap=0.0)
     assert (early.status, early.values) == (Status.ERROR, None)
     assert "breaks the model" in early.message
 

@@ -241,7 +241,7 @@ def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
     for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
         start = list_schedule(problem, key).start_s
         total = 0.0
-        for period in periods(problem, start, 1, size, width):
+        for period in periods(problem, start, 1, size, width_s=width):
             # cells that have nothing to do with the schedule
             period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
             program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
@@ -257,7 +257,7 @@ def test_periods_part_where_nobody_waits() -> None:
     jobs = Jobs.of([0, 1, 2, 3, 3600, 3601, 3602, 3603], [10] * 8, [8] * 8)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, 2, 5, 600.0)
+    found = periods(problem, start, 2, 5, width_s=600.0)
     assert [(p.begin, p.jobs.tolist()) for p in found] == [(0, [0, 1, 2, 3]), (3600, [4, 5, 6, 7])]
     outcome = solved(problem, "time-indexed", jobs=5)
     assert outcome.status is Status.OPTIMAL
@@ -269,9 +269,9 @@ def test_a_crowd_is_not_split_where_its_work_is_left_over() -> None:
     jobs = Jobs.of([0, 100, *range(200, 208)], [10] * 10, [8] * 10)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, 1, 9, 600.0)
+    found = periods(problem, start, 1, 9, width_s=600.0)
     assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 9)]
-    assert len(periods(problem, start, 1, 4, 600.0)) > 3
+    assert len(periods(problem, start, 1, 4, width_s=600.0)) > 3
     outcome = solved(problem, "time-indexed", jobs=4)
     assert outcome.info["periods"] > 1
     assert outcome.status is Status.OPTIMAL
