@@ -20,6 +20,8 @@ PLACEMENT, QUEUEING = two_nodes_problem(), five_jobs()
 REFUSED: list[tuple[Any, str, dict[str, Any], str]] = [
     (CONSOLIDATION, "cats", {"delta_mhz": 0.0}, "a step in MHz"),
     (CONSOLIDATION, "opt_repack", {"capacity": "all"}, "none, mean, slot, peak"),
+    (micro(goal="energy"), "hindsight", {"schedules": -1}, "schedules"),
+    (micro(goal="energy"), "bound-over-time", {"rounds": 0}, "rounds"),
     (CONSOLIDATION, "least_added_energy", {"duration_error": -1.0}, "duration_error"),
     (COSCHEDULING, "lookahead", {"tau": -1.0}, "tau"),
     (COSCHEDULING, "ecosched", {"tau": -1.0}, "tau"),
