@@ -15,6 +15,8 @@ import numpy as np
 from optgap.models.consolidation.tasks import FloatArray, Task
 from optgap.models.errors import InputError
 
+KAPPA = 1.2
+"""Tolerance of every task."""
 SHORTEST_S = 20.0
 """The paper leaves shorter tasks out."""
 
@@ -99,7 +101,6 @@ def draw(
     present: float,
     period_s: float,
     most_gpus: int,
-    kappa: float = 1.2,
     pool: list[FloatArray] | None = None,
     jobs: FloatArray | None = None,
 ) -> list[Task]:
@@ -146,7 +147,7 @@ def draw(
                 f"t{k + 1}",
                 round(float(memory[k]), 2),
                 int(min(widths[k], most_gpus)),
-                kappa,
+                KAPPA,
                 round(float(submits[k]), 3),
                 round(float(durations[k]), 3),
                 series,

@@ -31,7 +31,6 @@ def read_schedule(
     problem: CoschedulingProblem,
     *,
     where: str = "",
-    tolerance_s: float = MEASURED_TO_S,
 ) -> CoschedulingSolution:
     """Return a measured schedule of `problem` from a CSV log, one row per run.
 
@@ -57,7 +56,7 @@ def read_schedule(
     jobs = _Jobs(problem, str(path))
     for k in chosen:
         jobs.take({name: column[k] for name, column in table.items()})
-    return CoschedulingSolution.of(jobs.runs(), measured=True, tolerance_s=tolerance_s)
+    return CoschedulingSolution.of(jobs.runs(), measured=True)
 
 
 COLUMN_KEYS = ("platform", "queue", "policy")

@@ -17,15 +17,15 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) -> IntArray:
-    """Return a read-only int64 array of shape (n,); every value at least `minimum`.
+def int_column(values: Iterable[int], source: str, name: str) -> IntArray:
+    """Return a read-only int64 array of shape (n,); no value is negative.
 
     Raises
     ------
     InputError: naming the first value that is no integer (bools and floats are none) or is
-        too small.
+        negative.
     """
-    expected = f"an integer of at least {minimum}"
+    expected = "an integer of at least 0"
     if isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.integer):
         column: IntArray = values.astype(np.int64)
     else:
@@ -37,7 +37,7 @@ def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) 
             if not (whole and -(2**62) < value < 2**62):
                 raise InputError(source, f"field {name}[{k}]", value, expected)
         column = np.array(items, dtype=np.int64)
-    bad = np.flatnonzero(column < minimum)
+    bad = np.flatnonzero(column < 0)
     if bad.size:
         k = int(bad[0])
         raise InputError(source, f"field {name}[{k}]", int(column[k]), expected)

@@ -186,7 +186,7 @@ def _time_columns(path: Path) -> tuple[Column, Column]:
 
 
 def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
-    """Return the tasks in order of submission, with their times; those without a life left out."""
+    """Return the tasks with their times; those without a life left out."""
     came, gone = next(pair for pair in TIMES.values() if pair[1] in table)
     submit, second = np.array(table[came]), np.array(table[gone])
     duration = second if gone == "duration_s" else second - submit
@@ -201,9 +201,8 @@ def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
         warn(f"{source}: {left}")
     if not lives.size:
         raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
-    kept = lives[np.argsort(submit[lives], kind="stable")]
-    made = tasks.take(kept.tolist())
-    return replace(made, submit_s=submit[kept], duration_s=duration[kept])
+    made = tasks.take(lives.tolist())
+    return replace(made, submit_s=submit[lives], duration_s=duration[lives])
 
 
 def read_order(path: Path, tasks: Tasks) -> IntArray:

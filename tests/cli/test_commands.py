@@ -12,7 +12,9 @@ from tables import options
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
+from optgap.cli.work import exit_code
 from optgap.models.placement import PlacementSolution
+from optgap.models.result import Termination
 
 pytestmark = pytest.mark.usefixtures("problem_file")
 
@@ -283,3 +285,11 @@ def test_a_command_that_has_gone_says_in_one_line_what_to_use(
     for more in ((), ("--json", "x.json"), ("--help",)):
         words = ("fit", name) if name.startswith("-") else (name,)
         assert cli(*words, *more) == (2, "", f"optgap: there is no {name} any more: {instead}\n")
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [("completed work_limit", 0), ("time_limit error", 1), ("interrupted", 3), ("time_limit", 3)],
+)
+def test_the_exit_code_says_how_a_command_ended(ends: str, code: int) -> None:
+    assert exit_code(map(Termination, ends.split())) == code

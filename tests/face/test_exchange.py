@@ -106,10 +106,13 @@ def test_every_part_of_a_file_is_refused_or_is_all_of_the_solution(
     form: str, problem: ConsolidationProblem, solved: Values
 ) -> None:
     path, text = Path("other.sol"), FORMS[form](solved)
+    broken, told = f"{text}\ny_0_0 0\n", "y_0_0 again"
     if form == "HiGHS":  # says how many values there are
-        path.write_text(text.partition("# Rows")[0].rstrip().rpartition("\n")[0])
-        with pytest.raises(InputError, match=f"{len(solved)}, as it says there"):
-            optgap.read_solution(problem, path)
+        broken = text.partition("# Rows")[0].rstrip().rpartition("\n")[0]
+        told = f"{len(solved)}, as it says there"
+    path.write_text(broken)
+    with pytest.raises(InputError, match=told):
+        optgap.read_solution(problem, path)
     refused = 0
     for cut in range(0, len(text), 41):
         path.write_text(text[:cut])

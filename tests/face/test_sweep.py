@@ -303,6 +303,7 @@ def test_every_engine_and_number_of_workers_gives_the_same_table() -> None:
         swept(MIXED, f"{jobs}.csv", jobs=jobs)
     expected = lasting("1.csv")
     assert len(expected) == 15
+    assert list(dict.fromkeys(row["key"] for row in expected)) == list(sweeping.read_spec(MIXED))
     assert lasting("2.csv") == expected
 
 

@@ -34,6 +34,8 @@ TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bounds for it."""
 POOLING_SHARE = 0.4
 """Share of the work that is left for the bound from pooled nodes."""
+POOLED_TO = 1e-4
+"""Relative gap to which the pooled problem is solved where its bound is all that is asked for."""
 CLOSE = 1e-6
 """An objective within this of its bound, relative to its size, is optimal: what the solvers'
 own arithmetic is good for."""
@@ -55,20 +57,13 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     return hopeless(problem) or ExactSearch(Counted(problem), limits, seed).run()
 
 
-def bound_pooled(
-    problem: PlacementProblem, *, limits: Limits, seed: int, gap: float = 1e-4
-) -> Outcome:
-    """Return a bound from pooled nodes; any size.
-
-    Parameters
-    ----------
-    gap: stop when the pooled problem itself is solved to this relative gap.
-    """
+def bound_pooled(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Return a bound from pooled nodes; any size."""
     lost = hopeless(problem)
     if lost is not None:
         return lost
     model = pooled_model(Counted(problem))
-    solved = solve_counted(model, limits, seed, gap=gap)
+    solved = solve_counted(model, limits, seed, gap=POOLED_TO)
     by = f"pooled nodes, {solved.solver}"
     info = {"variables": model.model.variables, "rows": model.model.rows}
     if solved.status is Status.INFEASIBLE:

@@ -222,6 +222,23 @@ def first_j(made: ConsolidationProblem) -> list[float]:
     return [priced(relaxed, prices.feasible(relaxed))[0] for prices in first_prices(relaxed)]
 
 
+@pytest.mark.parametrize(
+    ("own", "least"),
+    [
+        ({}, 20 / 0.5),  # P/(f/1000)^½ at 250 MHz
+        ({"kappa": 1.25}, (10 + 25.6) / 0.8),  # from 640 MHz on
+        ({"beta": 2.0, "power": PowerLine(30.0, 0.01)}, 40),  # at the highest clock
+        ({"beta": 0.4}, (10 + 0.04 * 500 / 3) / (1 / 6) ** 0.4),
+        ({"power": PowerLine(20.0, 0.0)}, 20),
+    ],
+)
+def test_no_second_of_progress_is_priced_above_the_least_that_it_takes(
+    own: dict[str, Any], least: float
+) -> None:
+    task = Task("a", 10.0, **{"kappa": 20.0, **own}, duration_s=100.0)
+    assert 0.85 * least <= first_j(energy([task]))[1] / 100 <= least * (1 + 1e-9)
+
+
 def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
     """Samples of 10 s: 20, 60 and, for the 15 s that are left of 35, 90 % of a GPU at 50 W."""
     series = np.array([20.0, 60.0, 90.0])
