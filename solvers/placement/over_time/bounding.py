@@ -3,7 +3,8 @@
 The bound of `columns`, idle cost + Σ_c π_c d_c − K(π) with K(π) = Σ_t n_t·max(0, V_t(π)), holds for
 any demand d: the prices need not be the best for it. So every price vector bounds the cost of every
 moment by one product with the tasks that run then; the largest at each moment, integrated over
-time, bounds every schedule, migrating or not. Prices are made at moments at equal distances.
+time, bounds every schedule, migrating or not. Prices are made at moments at equal distances, or
+after all events if these are few.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class MomentEffort:
 
     Parameters
     ----------
-    moments: at equal distances that prices are made at.
+    moments: at equal distances that prices are made at; up to twice as many events all count.
     units: of CPU per node that prices are proven with at most.
     """
 
@@ -182,9 +183,10 @@ class Refinement:
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
-        """Make prices at moments at equal distances, until the limits say stop."""
-        times = self.demand.time_s
-        moments = np.linspace(times[0], times[-1], 2 * EFFORT.moments + 1)[1::2]
+        """Make prices at moments at equal distances, or if few after all events, until a stop."""
+        moments = self.demand.time_s
+        if len(moments) > 2 * EFFORT.moments:
+            moments = np.linspace(moments[0], moments[-1], 2 * EFFORT.moments + 1)[1::2]
         for event in np.unique([self.demand.at(time_s) for time_s in moments.tolist()]).tolist():
             self.prices_at(event)
             if self.short is not None or self.limits.stop is not None:
