@@ -189,6 +189,11 @@ def test_measurements_hang_on_the_seed_the_job_and_the_configuration_alone(
         np.testing.assert_array_equal(a, b)
     elsewhere = Online(problem, 6, 0.05, 0.05).learnt(2, half)
     assert not np.array_equal(elsewhere[0], Online(problem, 5, 0.05, 0.05).learnt(2, half)[0])
+    kinds = problem.jobs.of_class.tolist()
+    twin = next(j for j, kind in enumerate(kinds) if kind in kinds[:j])
+    alike = (kinds.index(kinds[twin]), twin)
+    pair = [Online(problem, 5, 0.05, 0.05).learnt(j, whole)[0] for j in alike]
+    assert not np.array_equal(*pair)
 
 
 def _start_clocks(model: Known, state: ElasticState) -> np.ndarray:
