@@ -143,7 +143,7 @@ class PowerFlowEnergy(Shaped):
         form, f0 = facts["form"], facts["f0_mhz"]
         return {
             "columns": power_columns(form, clock, f0, facts["kappa"]),
-            "static": static_factor(form, clock, f0),
+            "static": static_factor(clock, f0),
             "grad_share": t_grad / t_iter,
             "sync_share": t_sync / t_iter,
             "batch": table.numbers("local_batch"),

@@ -137,7 +137,7 @@ def board_of(clocks_mhz: Floats, power_w: Floats) -> Board:
 
 def _misfit(clocks_mhz: Floats, curves: Floats, f0_mhz: float, log_kappa: float) -> float:
     columns = power_columns("physical", clocks_mhz, f0_mhz, float(np.exp(log_kappa)))[:, [0, 2]]
-    columns[:, 0] = static_factor("physical", clocks_mhz, f0_mhz)
+    columns[:, 0] = static_factor(clocks_mhz, f0_mhz)
     weights = np.linalg.lstsq(columns, curves, rcond=None)[0]
     return float(np.sum((columns @ weights - curves) ** 2))
 
@@ -190,7 +190,7 @@ class Configurations:
         """Factors of φ's two parts, (K·F, 2), 1 at the lowest clock, those of P_static, and bs."""
         f = self._grid[3]
         columns = power_columns("physical", f, self.board.f0_mhz, self.board.kappa)[:, 1:]
-        return columns / columns[0], static_factor("physical", f, self.board.f0_mhz), self._grid[4]
+        return columns / columns[0], static_factor(f, self.board.f0_mhz), self._grid[4]
 
 
 class OnlineModel:

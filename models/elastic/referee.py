@@ -252,7 +252,7 @@ def _capacity(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Vi
         yield Violation("GPUs", f"at {shown(times[worst])} s", found, problem.gpus)
 
 
-def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
+def _expanded(solution: ElasticSolution) -> tuple[Ints, Ints]:
     """Return (segment, first GPU) of every block of every segment that has a place."""
     placed = np.flatnonzero((solution.place >= 0) & (solution.kind != Kind.PRERUN))
     if not len(placed):
@@ -270,7 +270,7 @@ def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints,
 
 def _places(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
     """Yield two jobs on one GPU."""
-    segment, first = _expanded(problem, solution)
+    segment, first = _expanded(solution)
     if not len(segment):
         return
     size = np.minimum(solution.gpus[segment], problem.gpus_per_node)
@@ -362,7 +362,7 @@ def idle_energy(problem: ElasticProblem, solution: ElasticSolution) -> float:
         on = np.ceil(np.maximum(used[:-1], 0.0) / per - 1e-6)
         gpu_seconds = per * math.fsum((on * np.diff(times)).tolist())
         return problem.idle_w * max(0.0, gpu_seconds - busy)
-    segment, first = _expanded(problem, solution)
+    segment, first = _expanded(solution)
     node = first // per
     times = np.concatenate([solution.start_s[segment], solution.end_s[segment]])
     change = np.concatenate([np.ones(len(segment)), -np.ones(len(segment))])

@@ -45,7 +45,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def static_factor(form: PowerForm, frequency_mhz: Floats, f0_mhz: float) -> Floats:
+def static_factor(frequency_mhz: Floats, f0_mhz: float) -> Floats:
     """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_h·f0 = S_l)."""
     return np.where(frequency_mhz < f0_mhz, 1.0, frequency_mhz / f0_mhz)
 
@@ -136,7 +136,7 @@ class EnergyModel:
         batch = np.log(b.reshape(-1) + get("theta", 0.0)) + get("beta", 0.0)
         p_grad = self._curve("grad", flat) * batch
         p_sync = self._curve("sync", flat) + get("wait_share", 0.0) * p_grad
-        p_static = get("static_w", 0.0) * static_factor(self.form, flat, get("f0_mhz", np.inf))
+        p_static = get("static_w", 0.0) * static_factor(flat, get("f0_mhz", np.inf))
         return p_grad.reshape(shape), p_sync.reshape(shape), p_static.reshape(shape)
 
     def iteration_energy(

@@ -65,7 +65,7 @@ def _nodes(problem: PlacementProblem, solution: PlacementSolution) -> Iterator[V
     over: BoolArray = (events.gpu_free_milli < 0) & there
     for k in _first(events, np.asarray(over.any(axis=1))):
         g = int(np.flatnonzero(over[k])[0])
-        where = f"{problem.cluster.names[int(events.node[k])]} GPU {g}{_at(problem, events, k)}"
+        where = f"{problem.cluster.names[int(events.node[k])]} GPU {g}{_at(events, k)}"
         found = 1000 - int(events.gpu_free_milli[k, g])
         yield Violation("GPU capacity in milli-GPU (Cond. 3)", where, found, 1000)
 
@@ -78,10 +78,10 @@ def _first(events: NodeEvents, broken: BoolArray) -> list[int]:
 
 
 def _where(problem: PlacementProblem, events: NodeEvents, k: int) -> str:
-    return problem.cluster.names[int(events.node[k])] + _at(problem, events, k)
+    return problem.cluster.names[int(events.node[k])] + _at(events, k)
 
 
-def _at(problem: PlacementProblem, events: NodeEvents, k: int) -> str:
+def _at(events: NodeEvents, k: int) -> str:
     return f" at {shown(float(events.time_s[k]))} s"
 
 

@@ -247,7 +247,7 @@ class Simulation:
                     self._pause(job)
                 self.clock[job] = decision.clock[a]
                 self._set_speed(job)
-        self._windows(changed)
+        self._windows()
 
     def _put(self, decision: Decision, changed: Ints) -> None:
         """Places as the policy says; jobs of the same size may be elsewhere now."""
@@ -332,7 +332,7 @@ class Simulation:
         self._set_speed(job)
         self.migrations += 1
 
-    def _windows(self, changed: Ints) -> None:
+    def _windows(self) -> None:
         """Start profiling where a job is on a count that is new to it, if the limit allows."""
         jobs = self.active
         running = jobs[self.count[jobs] >= 0]

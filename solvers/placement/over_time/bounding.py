@@ -227,7 +227,7 @@ class Refinement:
         # rounding gives half of one, of which the program evades a part
         which = np.flatnonzero(aggregate.unit_cost / 4 > little).tolist()
         self.counting.offer(self.generation.master.columns)
-        self.counting.raise_at(event, demand, which, self.limits, units=EFFORT.units)
+        self.counting.raise_at(demand, which, self.limits, units=EFFORT.units)
         self.pool.in_use(self.counting.least)
 
     def _infeasible(self, event: int) -> Outcome | None:

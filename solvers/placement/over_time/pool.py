@@ -131,7 +131,7 @@ class Counting:
         return float(dearest @ (1.0 + most))
 
     def raise_at(
-        self, event: int, demand: IntArray, which: Iterable[int], limits: Limits, *, units: int
+        self, demand: IntArray, which: Iterable[int], limits: Limits, *, units: int
     ) -> None:
         """Prove as many in use after an event as can be.
 

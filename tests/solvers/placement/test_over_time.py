@@ -210,7 +210,7 @@ def test_no_more_are_counted_than_the_fewest_that_will_do(problem: PlacementProb
     assert made.counting is not None
     events = np.flatnonzero(made.demand.lasts_s > 1e-3).tolist()
     for event in events:
-        made.counting.raise_at(event, made.running(event), (0, 1), Limits(), units=15_000)
+        made.counting.raise_at(made.running(event), (0, 1), Limits(), units=15_000)
     for event in events:
         fewest = least_in_use(problem, made.demand.running(event).tolist())
         if fewest is not None:
