@@ -144,7 +144,7 @@ def export(
     problem
         The problem, or the path of a file with it.
     path
-        A file that ends in ``.lp`` or ``.mps``.
+        A file that ends in ``.lp`` or ``.mps``. ``-`` is an LP on standard output.
     method
         A formulation that ``optgap families FAMILY`` lists. Default ``auto``: the family's first.
     time_limit
@@ -197,6 +197,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
     InputError: for another ending.
     """
     name = as_path(path)
+    if name == "-":
+        return "lp"
     ending = os.path.splitext(name)[1].lower()
     if ending not in FORMATS:
         raise InputError(name, "", ending or NoQuote("no ending"), " or ".join(FORMATS))
