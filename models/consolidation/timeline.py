@@ -229,7 +229,7 @@ def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> 
         lasted = float(ran.end_s[ell]) - s
         spent.append(float(ran.end_s[ell]) - task.submit_s)
         stretch.append(lasted / task.duration_s)
-        broken += lasted > task.kappa * task.duration_s + slack_s(float(ran.end_s[ell]))
+        broken += bool(lasted > task.kappa * task.duration_s + slack_s(float(ran.end_s[ell])))
     span = max(makespan, 1e-300)
     count = max(1, len(start))
     metrics: dict[str, float | int] = {

@@ -77,6 +77,7 @@ def test_waiting_is_first_come_first_served() -> None:
     problem = ConsolidationProblem.of([GpuKind()], [Server((0,))], tasks, goal="energy")
     found = problem.evaluate(ran(problem, "hotcloud").solution)
     assert found.metrics["mean_wait_s"] > 0
+    assert all(isinstance(value, (int, float)) for value in found.metrics.values())  # JSON has both
     narrow = ConsolidationProblem.of(
         [GpuKind()], [Server((0,))], tasks, goal="energy", rules=Rules(waiting=False)
     )
