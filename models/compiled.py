@@ -31,8 +31,8 @@ class Interpreted:
     ----------
     placement_cells: nodes times tasks; compiling takes 5 s.
     consolidation_cells: tasks times GPUs; compiling takes 1 s.
-    elastic_jobs: jobs; compiling takes 8 s.
-    queueing_jobs: jobs; compiling takes 18 s.
+    elastic_jobs: jobs; compiling takes 7 s.
+    queueing_jobs: jobs; compiling takes 20 s.
     """
 
     placement_cells: int = 5_000
