@@ -44,9 +44,8 @@ from optgap.solvers.queueing.online import (
     unqueue,
 )
 
-NEXT_EVENT, HAPPEN = python_of(next_event), python_of(happen)
-UNQUEUE, BOOK = python_of(unqueue), python_of(book)
-"""Event loop of the built-in policies, interpreted by Python as the policy is."""
+HAPPEN = python_of(happen)
+"""What happens in the built-in policies' event loop, interpreted by Python as the policy is."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ def replay(
     online, cluster = online_of(problem), Cluster(problem)
     cluster.free, cluster.level = online.free, online.level  # one and the same
     tally, at, stopped = online.tally, online.truth.at, Termination.COMPLETED
-    while (time := NEXT_EVENT(online)) < math.inf:
+    while (time := next_event(online)) < math.inf:
         if limits.stop is not None:
             stopped = limits.stop
             break
@@ -156,9 +155,9 @@ def replay(
             waiting = tuple(online.queue[: tally[WAITING]].tolist())
             chosen = choose(QueueingState(problem, now, waiting, running, cluster))
             for job in chosen:
-                UNQUEUE(online, job)
+                unqueue(online, job)
                 cluster.start(job, int(problem.jobs.gpus[job]))
                 online.node[at[job] : at[job + 1]] = [node for node, _ in cluster.held.pop(job)]
-                BOOK(online, job, now)
+                book(online, job, now)
             started = bool(chosen)
     return served(problem, online, stopped, {}, why="not started")

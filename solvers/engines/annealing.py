@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from optgap.models.compiled import inner, python_of
+from optgap.models.compiled import inner
 from optgap.models.limits import Limits
 
 Random = npt.NDArray[np.int64]
@@ -88,7 +88,7 @@ def walk(
     heats: as for `anneal`.
     enough: the value at which the walk ends.
     """
-    best, may_be = (state, value), python_of(allowed)
+    best = state, value
     for i in range(tries):
         if best[1] <= enough or limits.stop is not None:
             break
@@ -96,7 +96,7 @@ def walk(
         if found is None:
             continue
         worse = found[1] - value
-        if worse <= 0 or worse < may_be(i, tries, *heats, rng.random()):
+        if worse <= 0 or worse < allowed(i, tries, *heats, rng.random()):
             state, value = found
             if value < best[1]:
                 best = found

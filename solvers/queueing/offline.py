@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.compiled import python_of
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
@@ -153,7 +152,7 @@ def _searched(
     searches.append(search)
     return_to_best(search)
     wait_for_nodes(search)
-    idle, plan, uniform = machine_of(nodes, g, count), search.plan, python_of(draw)
+    idle, plan = machine_of(nodes, g, count), search.plan
     schedule(search, idle)
     mean_s = float(problem.jobs.duration_s.mean())
     rules = MOVES._replace(doubt=MOVES.doubt * mean_s)
@@ -163,7 +162,7 @@ def _searched(
         """Try moves within a window around some job that waits."""
         before = int(search.now.starts[0])
         places = np.flatnonzero(plan.start[plan.order] > search.stream.arrival[plan.order])
-        near, wide, shift = (uniform(search.random) for _ in range(3))
+        near, wide, shift = (draw(search.random) for _ in range(3))
         centre = int(places[int(near * len(places))]) if len(places) else count // 2
         width = least + int(wide * (most + 1 - least))
         first = max(0, centre - int(shift * width))

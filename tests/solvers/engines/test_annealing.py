@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from optgap.models.compiled import compiled, interpreted, python_of
+from optgap.models.compiled import compiled, interpreted
 from optgap.models.limits import Limits
 from optgap.solvers.engines.annealing import Random, allowed, anneal, draw, random_of, walk
 
@@ -18,7 +18,6 @@ Order = list[int]
 @pytest.mark.parametrize("seed", range(2))
 def test_both_forms_find_the_optimum_and_are_repeated_by_a_seed(seed: int) -> None:
     flow, distance = np.random.default_rng(seed).integers(0, 10, (2, N, N))
-    uniform, may_be = python_of(draw), python_of(allowed)
 
     def cost(order: Order) -> float:
         return float((flow * distance[np.ix_(order, order)]).sum())
@@ -27,7 +26,7 @@ def test_both_forms_find_the_optimum_and_are_repeated_by_a_seed(seed: int) -> No
     optimum, heats = min(cost(list(order)) for order in permutations(first)), (100.0, 2.0)
 
     def swapped(order: Order, random: Random) -> tuple[Order, float]:
-        other, (i, j) = order.copy(), (int(N * uniform(random)) for _ in range(2))
+        other, (i, j) = order.copy(), (int(N * draw(random)) for _ in range(2))
         other[i], other[j] = other[j], other[i]
         return other, cost(other)
 
@@ -48,7 +47,7 @@ def test_both_forms_find_the_optimum_and_are_repeated_by_a_seed(seed: int) -> No
             limits.spend(1.0)
             for i in range(tries):
                 other, now = swapped(order, random)
-                if now - value < may_be(i, tries, hot, cold, uniform(random)):
+                if now - value < allowed(i, tries, hot, cold, draw(random)):
                     order, value, best = other, now, min(best, now)
 
         done = anneal(batch, TRIES, heats, limits, chunk=300)
