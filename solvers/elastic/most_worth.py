@@ -50,15 +50,14 @@ class MostWorth:
         """Return the most worth of work per second that fits."""
         choices = self.choices
         parts = [self.of_class[c] for c in state.of_class.tolist()]
-        which = np.concatenate(parts)
-        of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        which, sizes = np.concatenate(parts), [len(part) for part in parts]
+        of = np.repeat(np.arange(len(parts)), sizes)
         time_s, count = choices.time_s[which], choices.count[which]
         value = self.worth(state)[of] / time_s
         if not self.problem.overhead.free:
             spread = np.minimum(self.spread_s, state.remaining[of] * time_s)
             lost = self.start_s[count] / np.maximum(self.start_s[count] + spread, 1e-9)
             value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
-        sizes = [len(part) for part in parts]
         gpus, watts = choices.gpus[which], choices.watts[which]
         snapshot = Snapshot.of_worth(self.problem, sizes, value, gpus=gpus, watts=watts)
         found = solve(snapshot, self.gap / len(parts), STATES)
