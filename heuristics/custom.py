@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import fields, replace
 from traceback import walk_tb
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.times import Timed
+
+P = TypeVar("P", bound=Timed)
 
 
 class Overrun(BaseException):
@@ -130,6 +133,15 @@ def _first(column: Any, count: int) -> Any:
     kept = column[:count].copy()
     kept.flags.writeable = column.flags.writeable
     return kept
+
+
+def by_clock(problem: P, shown: P | None) -> tuple[P, float]:
+    """Return the problem by the clock that a policy sees, and how late that is, s.
+
+    A policy runs on `problem`; it sees `shown`, the same at other times, or `problem` without it.
+    """
+    seen = problem if shown is None else shown
+    return seen, seen.epoch_s - problem.epoch_s
 
 
 def whole(value: Any) -> bool:

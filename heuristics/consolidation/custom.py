@@ -37,7 +37,7 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import highest, lowest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.state import Choice, ConsolidationState
-from optgap.heuristics.custom import Own, whole
+from optgap.heuristics.custom import Own, by_clock, whole
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -108,8 +108,8 @@ def run(
     InputError: naming the policy, the task and what was wrong, for an answer that is no GPUs of
         the cluster or does not fit, and for a policy that raises.
     """
-    own, seen = Own(policy, policy_params, "place(task, state)"), shown or problem
-    view = View(seen, seen.epoch_s - problem.epoch_s)
+    own = Own(policy, policy_params, "place(task, state)")
+    view = View(*by_clock(problem, shown))
 
     def decide(state: ConsolidationState, task: int) -> Choice:
         where = f"task {problem.tasks[task].name}"

@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.heuristics.coscheduling.engine import CoschedulingState, replay
-from optgap.heuristics.custom import Own, whole
+from optgap.heuristics.custom import Own, by_clock, whole
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
@@ -59,8 +59,8 @@ def run(
     """
     own = Own(policy, policy_params, "place(state)")
     order = sorted(range(len(problem)), key=lambda job: (problem.release_s(job), job))
-    number, seen = {job: k for k, job in enumerate(order)}, shown or problem
-    late_s = seen.epoch_s - problem.epoch_s
+    number = {job: k for k, job in enumerate(order)}
+    seen, late_s = by_clock(problem, shown)
 
     def so_far(state: CoschedulingState) -> CoschedulingState:
         """Return the state with the jobs that have arrived, numbered in order of arrival."""

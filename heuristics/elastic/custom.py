@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.custom import Arrived, Own
+from optgap.heuristics.custom import Arrived, Own, by_clock
 from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, ElasticState, Settings
@@ -79,7 +79,7 @@ def run(
     InputError: naming the policy, the time and what was wrong.
     """
     own = Own(policy, policy_params, "allocate(view)")
-    return simulate(problem, Adapter(problem, own, shown or problem), limits)
+    return simulate(problem, Adapter(problem, own, shown), limits)
 
 
 class Adapter:
@@ -87,10 +87,10 @@ class Adapter:
 
     settings = Settings(making="least", switch_off=True)
 
-    def __init__(self, problem: ElasticProblem, own: Own, seen: ElasticProblem) -> None:
+    def __init__(self, problem: ElasticProblem, own: Own, shown: ElasticProblem | None) -> None:
         self.problem, self.own = problem, own
+        seen, self.late_s = by_clock(problem, shown)
         self.arrived = Arrived(seen, problem.jobs.submit_s)
-        self.late_s = seen.epoch_s - problem.epoch_s
 
     def decide(self, state: ElasticState) -> Decision:
         """Ask the policy, and return its dictionary as arrays."""

@@ -81,7 +81,7 @@ class PlacementState:
 
     Parameters
     ----------
-    problem: the problem, with the arrivals so far.
+    problem: the problem, with the arrivals so far, by its own clock.
     rng: random number generator of the run, made from its seed.
     """
 

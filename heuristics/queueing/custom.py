@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from optgap.heuristics.custom import Arrived, Own, whole
+from optgap.heuristics.custom import Arrived, Own, by_clock, whole
 from optgap.heuristics.queueing.engine import served
 from optgap.models.compiled import python_of
 from optgap.models.limits import Limits
@@ -115,16 +115,15 @@ def run(
         waiting jobs or does not fit, and for a policy that raises.
     """
     own = Own(policy, policy_params, "place(state)")
-    by_clock = shown or problem
-    arrived = Arrived(by_clock, problem.jobs.arrival_s)
-    late_s = by_clock.epoch_s - problem.epoch_s
+    known, late_s = by_clock(problem, shown)
+    arrived = Arrived(known, problem.jobs.arrival_s)
 
     def choose(state: QueueingState) -> list[int]:
         now, cluster = state.time_s + late_s, state.cluster.copy()
         where = f"at {in_words(now)} s"
         running = {job: start + late_s for job, start in state.running.items()}
-        known = arrived.at(state.time_s)
-        seen = QueueingState(known, now, state.waiting, running, cluster)
+        so_far = arrived.at(state.time_s)
+        seen = QueueingState(so_far, now, state.waiting, running, cluster)
         answer = own.ask_for_list(where, "jobs to start", seen)
         for job in answer:
             if not whole(job) or job not in state.waiting:

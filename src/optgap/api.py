@@ -399,8 +399,8 @@ def _executed(
     started = working_time()
     try:
         if runnable.own:
-            given_to = partial(function, problem, shown=shown, **runnable.params)
-            outcome = _watched(partial(given_to, limits=limits, seed=seed), limits)
+            how = {"limits": limits, "seed": seed, "shown": shown, **runnable.params}
+            outcome = _watched(partial(function, problem, **how), limits)
         else:
             outcome = function(problem, limits=limits, seed=seed, **runnable.arguments)
     except (InputError, RefereeError):
